@@ -32,20 +32,23 @@ const freePort = (): Promise<number> =>
 /** A livekit-server. It can be killed and started again on the same ports. */
 export class LiveKitTestServer {
   readonly url: string;
+  /** Of all media. */
+  readonly udpPort: number;
   readonly #directory: string;
   readonly #port: number;
   #child: ChildProcess | undefined;
 
-  private constructor(directory: string, port: number) {
+  private constructor(directory: string, port: number, udpPort: number) {
     this.#directory = directory;
     this.#port = port;
+    this.udpPort = udpPort;
     this.url = `ws://127.0.0.1:${port}`;
   }
 
   static async start(): Promise<LiveKitTestServer> {
     const directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-livekit-'));
     const [port, udpPort, tcpPort] = await Promise.all([freePort(), freePort(), freePort()]);
-    const server = new LiveKitTestServer(directory, port);
+    const server = new LiveKitTestServer(directory, port, udpPort);
     await writeFile(
       path.join(directory, 'config.yaml'),
       [
@@ -118,8 +121,15 @@ export class LiveKitTestServer {
     };
   }
 
-  token(claims: TokenClaims): string {
-    return signAccessToken(LIVEKIT_KEY, claims, 3600, Math.floor(Date.now() / 1000));
+  token(claims: TokenClaims, ttlSeconds = 3600): string {
+    return signAccessToken(LIVEKIT_KEY, claims, ttlSeconds, Math.floor(Date.now() / 1000));
+  }
+
+  /** For an avatar, or the agent whose avatar it is. */
+  agentToken(identity: string, room: string, attributes = {}, ttlSeconds = 3600): string {
+    const video = { room, roomJoin: true, canPublish: true, canSubscribe: true };
+    const grants = { ...video, canPublishData: true };
+    return this.token({ identity, kind: 'agent', attributes, video: grants }, ttlSeconds);
   }
 
   /** What its API answers. */

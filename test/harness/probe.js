@@ -84,6 +84,9 @@
           this.#listen(mediaStreamTrack);
         }
       });
+      room.on(RoomEvent.TrackUnsubscribed, ({ mediaStreamTrack }) => {
+        stream.removeTrack(mediaStreamTrack);
+      });
       room.on(RoomEvent.ActiveSpeakersChanged, (speakers) =>
         this.#note(
           'speakers',

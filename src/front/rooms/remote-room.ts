@@ -16,12 +16,13 @@ import { monotonicMs } from '../../base/time.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import type { LocalOfferMessage, RefusedOfferMessage } from '../../link/messages.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
-import { type RemoteCandidate, parseCandidate } from '../../webrtc/sdp/candidate.ts';
 import { parseAnswer } from '../../webrtc/sdp/offer.ts';
 import type { LinkedSession, SessionLink } from '../sessions/session-link.ts';
 import { publishRequest, resumeRequest } from './join-messages.ts';
-import { isPublicAddress, type LiveKitServer } from './livekit-url.ts';
+import type { LiveKitServer } from './livekit-url.ts';
 import { type RoomRole, isWatched } from './room-role.ts';
+import { RemoteCandidates } from './remote-candidates.ts';
+import { isFinal, Reconnection } from './reconnection.ts';
 import type { RoomMeter } from './room-meter.ts';
 import { type ServerMessage, SignalConnection } from './signal-client.ts';
 
@@ -37,14 +38,13 @@ export interface RemoteRoomOptions {
 }
 
 const STREAM_ID = 'avatar';
-/** Attempts to restore a connection wait for this long, one after the other. */
-const RETRY_DELAYS_MS = [0, 300, 700, 1500, 3000, 5000];
-/** When a connection could not be restored for this long, the session ends. */
-const RESTORE_TIMEOUT_MS = 60_000;
 /** From the offer to the answer of the server. */
 const JOIN_TIMEOUT_MS = 8_000;
-/** The address of a candidate is that of a stranger: each makes us send. A server has a handful. */
-const MAX_CANDIDATES = 32;
+/** What servers say at a join; a resume repeats nothing. */
+const PING_INTERVAL_SECONDS = 5;
+const PING_SILENCE_SECONDS = 15;
+/** Who closes our media tells the reason over the signal connection, a moment later. */
+const GOODBYE_MS = 250;
 /** Messages of the server. Each participant that comes or goes causes a few. */
 const MESSAGES_PER_SECOND = 200;
 const MESSAGE_BURST = 2000;
@@ -73,19 +73,22 @@ export class RemoteRoom implements SessionLink {
   #offerId = 0;
   /** The offer that waits for the worker is of a new peer, and goes with a request to join. */
   #isJoining = false;
+  /** A request to join that no server has seen yet: its peer can still be used. */
+  #unseenRequest: string | undefined = undefined;
   #hasJoined = false;
   #hasPeer = false;
+  /** Nothing was heard of the peer while there was no signal connection to restart ICE on. */
+  #owesRestart = false;
   #isOver = false;
-  /** Since when the connection is lost; 0: it is not. */
-  #lostMs = 0;
-  #attempts = 0;
+  readonly #reconnection = new Reconnection();
   #timer: NodeJS.Timeout | undefined = undefined;
-  #candidates = 0;
+  readonly #candidates: RemoteCandidates;
   readonly #messages = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST, monotonicMs());
 
   constructor(options: RemoteRoomOptions) {
     this.#options = options;
     this.#token = options.token;
+    this.#candidates = new RemoteCandidates(options.server.isTrusted);
     this.joined = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
@@ -118,7 +121,8 @@ export class RemoteRoom implements SessionLink {
       this.#signal?.send({ case: 'offer', value: offer });
       return;
     }
-    this.#connect(publishRequest(offer, this.#names, this.#options.videoCodec));
+    this.#unseenRequest = publishRequest(offer, this.#names, this.#options.videoCodec);
+    this.#connect(this.#unseenRequest);
   }
 
   connected(): void {
@@ -133,13 +137,19 @@ export class RemoteRoom implements SessionLink {
   }
 
   peerSilent(): void {
-    this.#options.log.info('nothing is heard of the LiveKit server: ICE restarts');
-    this.#offer(false, true);
+    const { isUnderWay } = this.#reconnection;
+    this.#owesRestart = isUnderWay && !this.#isJoining;
+    if (!isUnderWay) {
+      this.#restartIce();
+    }
   }
 
   peerLost(): void {
+    this.#unseenRequest = undefined;
     this.#hasPeer = false;
-    this.#retry('media');
+    if (!this.#isJoining) {
+      this.#retry('media', GOODBYE_MS);
+    }
   }
 
   answered(): void {}
@@ -171,13 +181,20 @@ export class RemoteRoom implements SessionLink {
   #join(): void {
     this.#signal?.close();
     this.#signal = undefined;
-    this.#hasPeer = false;
+    this.#hasPeer = this.#owesRestart = false;
     this.#isJoining = true;
-    this.#candidates = 0;
-    this.#offer(true, false);
-    this.#await(JOIN_TIMEOUT_MS, () => {
-      this.#lost('no answer', undefined);
-    });
+    this.#candidates.reset();
+    if (this.#unseenRequest === undefined) {
+      this.#offer(true, false);
+    } else {
+      this.#connect(this.#unseenRequest);
+    }
+    this.#awaitAnswer();
+  }
+
+  #restartIce(): void {
+    this.#options.log.info('nothing is heard of the LiveKit server: ICE restarts');
+    this.#offer(false, true);
   }
 
   #offer(isNewPeer: boolean, restartsIce: boolean): void {
@@ -191,8 +208,7 @@ export class RemoteRoom implements SessionLink {
     });
   }
 
-  #resume(): void {
-    this.#connect(resumeRequest(this.#sid));
+  #awaitAnswer(): void {
     this.#await(JOIN_TIMEOUT_MS, () => {
       this.#lost('no answer', undefined);
     });
@@ -218,6 +234,7 @@ export class RemoteRoom implements SessionLink {
 
   /** The signal connection is lost. Media goes on: the session resumes. */
   #lost(reason: string, refusal: string | undefined): void {
+    const isSeen = this.#signal?.isOpened === true || refusal !== undefined;
     this.#signal?.close();
     this.#signal = undefined;
     if (this.#isOver) {
@@ -227,30 +244,31 @@ export class RemoteRoom implements SessionLink {
       this.#refuse(refusal === undefined ? `it does not answer (${reason})` : refusal);
       return;
     }
-    // A server that refuses to resume does not know us any more.
-    this.#hasPeer &&= refusal === undefined;
-    this.#retry(reason);
+    if (isSeen) {
+      this.#unseenRequest = undefined;
+    }
+    // A server that took the request to resume, but not us, does not know us any more.
+    const isForgotten = isSeen && this.#hasPeer && this.#reconnection.isUnderWay;
+    this.#hasPeer &&= !isForgotten;
+    this.#retry(reason, isForgotten ? 0 : undefined);
   }
 
-  #retry(reason: string): void {
-    const nowMs = monotonicMs();
-    if (this.#lostMs === 0) {
-      this.#lostMs = nowMs;
+  /** @param ownDelayMs instead of the usual wait */
+  #retry(reason: string, ownDelayMs?: number): void {
+    if (!this.#reconnection.isUnderWay) {
       this.#options.meter.failed('connection_lost');
       this.#options.log.info({ reason }, 'the connection to a LiveKit server is lost');
     }
-    if (nowMs - this.#lostMs > RESTORE_TIMEOUT_MS) {
+    const delayMs = this.#reconnection.nextDelayMs(monotonicMs());
+    if (delayMs === undefined) {
       this.#options.meter.failed('room_lost');
       this.#session?.end('room_lost');
       return;
     }
-    const delayMs = RETRY_DELAYS_MS[Math.min(this.#attempts, RETRY_DELAYS_MS.length - 1)]!;
-    // The first attempt resumes. Where that fails, the server may have forgotten us.
-    const resumes = this.#hasPeer && this.#attempts < 2;
-    this.#attempts++;
-    this.#await(delayMs, () => {
-      if (resumes) {
-        this.#resume();
+    this.#await(ownDelayMs ?? delayMs, () => {
+      if (this.#hasPeer) {
+        this.#connect(resumeRequest(this.#sid));
+        this.#awaitAnswer();
       } else {
         this.#join();
       }
@@ -259,11 +277,15 @@ export class RemoteRoom implements SessionLink {
 
   #restored(): void {
     clearTimeout(this.#timer);
-    if (this.#lostMs > 0) {
-      const ms = Math.round(monotonicMs() - this.#lostMs);
+    const lostMs = this.#reconnection.succeed(monotonicMs());
+    if (lostMs !== undefined) {
+      const ms = Math.round(lostMs);
       this.#options.log.info({ ms }, 'the connection to a LiveKit server is restored');
     }
-    this.#lostMs = this.#attempts = 0;
+    if (this.#owesRestart) {
+      this.#owesRestart = false;
+      this.#restartIce();
+    }
   }
 
   /** One timer: waits for an answer, or before the next attempt. */
@@ -339,6 +361,7 @@ export class RemoteRoom implements SessionLink {
     const { log, meter, role } = this.#options;
     this.#sid = join.participant?.sid ?? '';
     this.#isJoining = false;
+    this.#unseenRequest = undefined;
     meter.joined(this.#hasJoined ? 'restarted' : 'joined');
     log.info({ room: join.room?.name, version: join.serverInfo?.version }, 'joined a LiveKit room');
     this.#signal?.keepAlive(join.pingInterval, join.pingTimeout);
@@ -355,7 +378,7 @@ export class RemoteRoom implements SessionLink {
     }
     try {
       const parsed = parseAnswer(sdp);
-      const candidates = parsed.candidates.filter((one) => this.#mayCheck(one));
+      const candidates = parsed.candidates.filter((one) => this.#candidates.mayCheck(one));
       const answer = { ...parsed, candidates };
       this.#session?.tell({ type: 'accept', answer, offerId: this.#offerId });
     } catch (error) {
@@ -367,34 +390,20 @@ export class RemoteRoom implements SessionLink {
     this.#settle.resolve();
   }
 
-  #onCandidate(text: string): void {
-    if (this.#candidates >= MAX_CANDIDATES) {
-      return;
-    }
-    this.#candidates++;
-    let line: unknown;
-    try {
-      line = (JSON.parse(text) as { candidate?: unknown }).candidate;
-    } catch {
-      return;
-    }
-    const candidate = typeof line === 'string' ? parseCandidate(line) : undefined;
-    if (candidate !== undefined && this.#mayCheck(candidate)) {
+  #onCandidate(candidateInit: string): void {
+    const candidate = this.#candidates.trickled(candidateInit);
+    if (candidate !== undefined) {
       this.#session?.tell({ type: 'candidate', candidate });
     }
   }
 
-  /** Whether we may send to an address that the server names. */
-  #mayCheck({ address }: RemoteCandidate): boolean {
-    return this.#options.server.isTrusted || isPublicAddress(address);
-  }
-
-  #onLeave({ action, reason, canReconnect }: LeaveRequest): void {
+  #onLeave(leave: LeaveRequest): void {
+    const { action, reason } = leave;
     this.#options.log.info(
       { reason: DisconnectReason[reason], action: LeaveRequest_Action[action] },
       'the LiveKit server says goodbye',
     );
-    if (action === LeaveRequest_Action.DISCONNECT && !canReconnect) {
+    if (isFinal(leave)) {
       this.#signal?.close();
       this.#signal = undefined;
       if (this.#hasJoined) {
@@ -408,7 +417,3 @@ export class RemoteRoom implements SessionLink {
     this.#lost('leave', undefined);
   }
 }
-
-/** What servers say at a join; a resume repeats nothing. */
-const PING_INTERVAL_SECONDS = 5;
-const PING_SILENCE_SECONDS = 15;

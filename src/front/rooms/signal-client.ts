@@ -34,6 +34,7 @@ export class SignalConnection {
   readonly #socket: WebSocket;
   readonly #listener: SignalListener;
   #isOver = false;
+  #isOpened = false;
   #pinger: NodeJS.Timeout | undefined = undefined;
   #heardMs = monotonicMs();
 
@@ -59,6 +60,9 @@ export class SignalConnection {
         this.#receive(data, isBinary);
       }),
     );
+    socket.on('open', () => {
+      this.#isOpened = true;
+    });
     socket.on('unexpected-response', (request, response) => {
       void readText(response).then((text) => {
         const status = response.statusCode ?? 0;
@@ -73,6 +77,11 @@ export class SignalConnection {
     socket.on('close', (code) => {
       this.#lose(`closed ${code}`, undefined);
     });
+  }
+
+  /** The server took the handshake, and so has seen the request. */
+  get isOpened(): boolean {
+    return this.#isOpened;
   }
 
   /** Sends a message. Does nothing when the connection is not open. */

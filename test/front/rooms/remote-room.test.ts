@@ -70,6 +70,8 @@ interface Started {
   readonly offers: LocalOfferSpec[];
   readonly joins: JoinRequest[];
   readonly sockets: WebSocket[];
+  /** While it is down, connections are closed before the handshake. */
+  readonly gate: { isDown: boolean; attempts: number };
 }
 
 /** A session in a room of a server that does what `handle` says. */
@@ -87,8 +89,14 @@ async function start(
     JoinRequest[],
     WebSocket[],
   ] = [[], [], [], [], []];
+  const gate = { isDown: false, attempts: 0 };
   http.on('upgrade', (request, socket: Socket, head) => {
     socket.on('error', () => {});
+    gate.attempts++;
+    if (gate.isDown) {
+      socket.destroy();
+      return;
+    }
     if (typeof handle !== 'function') {
       handle.refuse(socket);
       return;
@@ -146,7 +154,7 @@ async function start(
     });
   });
   room.open(session);
-  return { room, ends, told, offers, joins, sockets };
+  return { room, ends, told, offers, joins, sockets, gate };
 }
 
 const failure = async ({ joined }: RemoteRoom): Promise<string> => {
@@ -254,6 +262,69 @@ test('a lost signal connection is resumed; after a lost peer the room is joined 
   await until(() => joins.length === 3);
   assert.deepEqual([joins[2]!.reconnect, offers[2]?.isNewPeer], [false, true]);
   assert.deepEqual(ends, []);
+});
+
+test('a server that is away is asked to resume; one that forgot us, to let us in', async (t) => {
+  let forgets = false;
+  const { room, joins, sockets, gate, offers } = await start(t, (socket, join, request) => {
+    if (join.reconnect && forgets) {
+      socket.close();
+    } else {
+      admit(socket, join, request);
+    }
+  });
+  await room.joined;
+  room.connected();
+  gate.isDown = true;
+  sockets[0]!.terminate();
+  await until(() => gate.attempts === 3);
+  gate.isDown = false;
+  await until(() => joins.length === 2);
+  assert.ok(joins[1]!.reconnect && offers.length === 1, 'media goes on');
+  forgets = true;
+  sockets[1]!.terminate();
+  await until(() => joins.length === 4);
+  assert.deepEqual([joins[2]!.reconnect, joins[3]!.reconnect], [true, false]);
+});
+
+test('a peer that no server has seen serves for the next attempt, too', async (t) => {
+  const { room, joins, gate, offers, ends } = await start(t, admit);
+  await room.joined;
+  room.connected();
+  gate.isDown = true;
+  room.peerLost();
+  await until(() => gate.attempts === 3);
+  assert.equal(offers.length, 2);
+  room.peerSilent(); // of the peer before
+  assert.equal(offers.length, 2);
+  gate.isDown = false;
+  await until(() => joins.length === 2);
+  assert.deepEqual([joins[1]!.reconnect, offers.length, ends], [false, 2, []]);
+});
+
+test('silence while there is no signal connection restarts ICE when there is one', async (t) => {
+  const { room, sockets, gate, offers, joins } = await start(t, admit);
+  await room.joined;
+  room.connected();
+  gate.isDown = true;
+  sockets[0]!.terminate();
+  await until(() => gate.attempts === 2);
+  room.peerSilent();
+  assert.equal(offers.length, 1);
+  gate.isDown = false;
+  await until(() => joins.length === 2 && offers.length === 2);
+  assert.ok(offers[1]!.restartsIce);
+});
+
+test('media that is closed before its goodbye is no reason to join again', async (t) => {
+  const { room, sockets, joins, ends } = await start(t, admit);
+  await room.joined;
+  room.connected();
+  room.peerLost();
+  const value = new LeaveRequest({ action: LeaveRequest_Action.DISCONNECT });
+  say(sockets[0]!, { case: 'leave', value });
+  await until(() => ends.length > 0);
+  assert.deepEqual([ends, joins.length], [['room_closed'], 1]);
 });
 
 test('who is removed from the room does not come back', async (t) => {
