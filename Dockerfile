@@ -15,7 +15,7 @@ COPY clients ./clients
 COPY tsconfig.json ./
 RUN node scripts/run.mjs setup \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
-  && rm -rf native/build/release native/build/sanitize /var/lib/apt/lists/*
+  && rm -rf native/build/release /var/lib/apt/lists/*
 
 FROM node:22-bookworm-slim
 ARG COMMIT=unknown

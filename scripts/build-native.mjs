@@ -1,5 +1,5 @@
 // Builds the native addon with CMake and Ninja:
-//   node scripts/build-native.mjs [--sanitize | --threads | --fuzz]
+//   node scripts/build-native.mjs [--memory | --threads]
 // Plain JavaScript, because the set-up runs it before TypeScript can run.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -118,14 +118,13 @@ const TEST_OPTIONS = ['-DCMAKE_BUILD_TYPE=Debug', '-DMOUTHPIECE_WERROR=ON'];
 /** What can be built: its folder under `native/build`, its name in the log, and CMake's options. */
 const KINDS = {
   release: { name: 'native addon', options: [] },
-  sanitize: { name: 'native tests', options: ['-DSANITIZE=ON', ...TEST_OPTIONS] },
+  memory: {
+    name: 'native tests and fuzzers',
+    options: ['-DSANITIZE=memory', '-DCMAKE_CXX_COMPILER=clang++', ...TEST_OPTIONS],
+  },
   threads: {
     name: 'native tests of concurrent use',
     options: ['-DSANITIZE=thread', ...TEST_OPTIONS],
-  },
-  fuzz: {
-    name: 'fuzzers',
-    options: ['-DFUZZ=ON', '-DCMAKE_CXX_COMPILER=clang++', ...TEST_OPTIONS],
   },
 };
 
@@ -174,8 +173,7 @@ export async function buildNative({ log = () => {}, kind = 'release' } = {}) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     const kind =
-      ['sanitize', 'threads', 'fuzz'].find((name) => process.argv.includes(`--${name}`)) ??
-      'release';
+      ['memory', 'threads'].find((name) => process.argv.includes(`--${name}`)) ?? 'release';
     await buildNative({ log: console.log, kind });
   } catch (error) {
     if (!(error instanceof SetupError)) {

@@ -30,14 +30,16 @@ const PROGRAMS = {
 
 const step = (name, ...args) => ({ name, args: [...NODE_FLAGS, ...args] });
 
-/** The static checks of each npm script. */
+/** The static checks of each npm script, in lanes (steps.mjs). */
 const CHECKS = {
-  typecheck: [step('types', 'node_modules/typescript/bin/tsc', '-p', '.')],
+  typecheck: [[step('types', 'node_modules/typescript/bin/tsc', '-p', '.')]],
   lint: [
-    step('native lint', 'scripts/lint-native.mjs'),
-    step('lint', 'node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet'),
-    step('dead code', 'node_modules/knip/bin/knip.js', '--no-progress'),
-    step('format', 'scripts/format.mjs', '--check'),
+    [step('native lint', 'scripts/lint-native.mjs')],
+    [
+      step('lint', 'node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet'),
+      step('dead code', 'node_modules/knip/bin/knip.js', '--no-progress'),
+      step('format', 'scripts/format.mjs', '--check'),
+    ],
   ],
 };
 
@@ -45,8 +47,8 @@ const CHECKS = {
 const NEEDS_TEST_PACKAGES = ['test', 'test:watch', 'coverage', 'bench', 'fuzz', 'lint'];
 
 /**
- * The steps of `npm test`: static checks beside fuzzing, then all tests. With arguments: only the
- * test files whose path contains one of them.
+ * The steps of `npm test`: all tests, and static checks and fuzzing in the time that the tests leave.
+ * With arguments: only the test files whose path contains one of them.
  */
 function testSteps(filters) {
   const tests = [step('tests', VITEST, 'run', ...filters)];
@@ -56,8 +58,13 @@ function testSteps(filters) {
   const { FUZZ_SECONDS: seconds } = process.env;
   const extent = seconds === undefined ? ['--fixed'] : ['--each', seconds];
   const fuzzing = [step('fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh')];
-  const checks = [...CHECKS.typecheck, ...CHECKS.lint];
-  return [[...(seconds === '0' ? [] : fuzzing), ...checks], tests];
+  // Fuzzing comes last: by then test/native/sanitizers.test.ts has built the fuzzers.
+  const beside = [
+    ...CHECKS.typecheck.flat(),
+    ...CHECKS.lint.flat(),
+    ...(seconds === '0' ? [] : fuzzing),
+  ];
+  return [tests, beside.map((one) => ({ ...one, isBackground: true }))];
 }
 
 /**
@@ -98,7 +105,7 @@ try {
   } else if (task === 'test') {
     process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env, node });
   } else if (CHECKS[task]) {
-    process.exitCode = await runSteps([CHECKS[task]], { cwd: ROOT, env, node });
+    process.exitCode = await runSteps(CHECKS[task], { cwd: ROOT, env, node });
   } else if (PROGRAMS[task]) {
     runChild(node, [...NODE_FLAGS, ...PROGRAMS[task], ...args], env);
   } else {

@@ -13,6 +13,7 @@ const TAIL_LINES = 80;
  * @typedef {object} Step
  * @property {string} name
  * @property {readonly string[]} args program and arguments for Node
+ * @property {boolean} [isBackground] takes only the time of the processors that nothing else wants
  *
  * @typedef {object} Context
  * @property {string} cwd
@@ -59,16 +60,20 @@ class OutputFile {
 }
 
 /**
- * Runs one step. Its output goes to the terminal as it comes, or at its end when it shares the
- * terminal with other steps.
+ * Runs one step. Its output goes to the terminal as it comes, or at its end when steps beside it
+ * write there too.
  * @param {Step} step
- * @param {Context & { isAlone: boolean, isOnly: boolean }} context
+ * @param {Context & { streams: boolean, isOnly: boolean }} context
  * @returns {Promise<{ isFine: boolean, tail: string }>}
  */
-async function runStep({ name, args }, { cwd, env, node, isAlone, isOnly, print }) {
+async function runStep(
+  { name, args, isBackground = false },
+  { cwd, env, node, streams, isOnly, print },
+) {
   const startMs = Date.now();
   const output = new OutputFile();
-  const child = spawn(node, args, {
+  const [program, ...rest] = isBackground ? ['nice', '-n', '19', node, ...args] : [node, ...args];
+  const child = spawn(program, rest, {
     cwd,
     // A file is not a terminal: without this the colours would be lost.
     env: process.stdout.isTTY ? { FORCE_COLOR: '1', ...env } : env,
@@ -76,7 +81,7 @@ async function runStep({ name, args }, { cwd, env, node, isAlone, isOnly, print 
   });
   const poll = setInterval(() => {
     const text = output.read();
-    if (isAlone && text !== '') {
+    if (streams && text !== '') {
       print(text);
     }
   }, POLL_MS);
@@ -91,7 +96,7 @@ async function runStep({ name, args }, { cwd, env, node, isAlone, isOnly, print 
   });
   clearInterval(poll);
   const last = output.read();
-  print(isAlone ? last : output.text);
+  print(streams ? last : output.text);
   output.close();
   const seconds = ((Date.now() - startMs) / 1000).toFixed(1);
   print(`[mouthpiece] ${name}: ${status === 0 ? 'ok' : 'FAILED'} in ${seconds} s\n`);
@@ -102,30 +107,28 @@ async function runStep({ name, args }, { cwd, env, node, isAlone, isOnly, print 
 }
 
 /**
- * Runs all steps, also after a failed one. The steps of one group run two at a time, one group
- * after the other. What failed is repeated at the end, each with its last lines.
- * @param {readonly (readonly Step[])[]} groups
+ * Runs all steps, also after a failed one: the lanes side by side, the steps of a lane one after the
+ * other. What failed is repeated at the end, each with its last lines.
+ * @param {readonly (readonly Step[])[]} lanes
  * @param {Omit<Context, 'print'> & Partial<Pick<Context, 'print'>>} context `print` writes to the
  *   terminal unless told
  * @returns {Promise<number>} the exit code
  */
-export async function runSteps(groups, { print = (text) => process.stdout.write(text), ...rest }) {
-  const isOnly = groups.flat().length === 1;
+export async function runSteps(lanes, { print = (text) => process.stdout.write(text), ...rest }) {
+  const isOnly = lanes.flat().length === 1;
+  const foreground = lanes.filter((steps) => steps.some(({ isBackground }) => !isBackground));
   /** @type {{ name: string, tail: string }[]} */
   const failed = [];
-  for (const group of groups) {
-    const waiting = [...group];
-    const isAlone = group.length === 1;
-    const lane = async () => {
-      for (let step = waiting.shift(); step !== undefined; step = waiting.shift()) {
-        const { isFine, tail } = await runStep(step, { ...rest, print, isAlone, isOnly });
-        if (!isFine) {
-          failed.push({ name: step.name, tail });
-        }
+  const runLane = async (steps) => {
+    for (const step of steps) {
+      const streams = foreground.length === 1 && !step.isBackground;
+      const { isFine, tail } = await runStep(step, { ...rest, print, streams, isOnly });
+      if (!isFine) {
+        failed.push({ name: step.name, tail });
       }
-    };
-    await Promise.all([lane(), lane()]);
-  }
+    }
+  };
+  await Promise.all(lanes.map(runLane));
   if (!isOnly) {
     for (const { name, tail } of failed) {
       print(`\n[mouthpiece] the last lines of the failed step '${name}':\n${tail}\n`);

@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take ten seconds and more on two cores, the longest first. */
 const LONGEST = [
+  'native/sanitizers', // before the fuzzing beside it needs the same build
   'bench/scenarios',
   'bench/load',
   'jobs/face/create-face',
@@ -15,7 +16,6 @@ const LONGEST = [
   'scenarios/page',
   'scenarios/bad-network',
   'talk/conversation',
-  'native/sanitizers',
   'front/signalling',
   'ops/live-prometheus',
   'scenarios/media-clock',

@@ -91,7 +91,7 @@ const workOf = (name: string): string => path.join(work, name);
 
 function commandOf({ name, kind }: CatalogueEntry): readonly [string, ...string[]] {
   return kind === 'native'
-    ? [path.join(ROOT, 'native/build/fuzz', `${name}_fuzz`)]
+    ? [path.join(ROOT, 'native/build/memory', `${name}_fuzz`)]
     : [
         process.execPath,
         ...NODE_FLAGS,
@@ -272,10 +272,14 @@ async function keep(entry: CatalogueEntry): Promise<void> {
   );
 }
 
-const built = spawnSync(process.execPath, [path.join(ROOT, 'scripts/build-native.mjs'), '--fuzz'], {
-  cwd: ROOT,
-  encoding: 'utf8',
-});
+const built = spawnSync(
+  process.execPath,
+  [path.join(ROOT, 'scripts/build-native.mjs'), '--memory'],
+  {
+    cwd: ROOT,
+    encoding: 'utf8',
+  },
+);
 if (built.status !== 0) {
   console.error(built.stderr);
   process.exit(1);

@@ -1,5 +1,6 @@
 // What `npm test` prints: every step runs, and what failed comes last.
 import assert from 'node:assert/strict';
+import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { test } from 'vitest';
@@ -7,19 +8,25 @@ import { test } from 'vitest';
 const STEPS = path.resolve(import.meta.dirname, '../../scripts/steps.mjs');
 const { runSteps } = (await import(STEPS)) as {
   runSteps: (
-    groups: { name: string; args: string[] }[][],
+    lanes: Step[][],
     context: { cwd: string; env: NodeJS.ProcessEnv; node: string; print: (text: string) => void },
   ) => Promise<number>;
 };
 
-const step = (name: string, script: string) => ({ name, args: ['-e', script] });
+interface Step {
+  name: string;
+  args: string[];
+  isBackground?: boolean;
+}
 
-async function run(groups: ReturnType<typeof step>[][]): Promise<{ code: number; text: string }> {
+const step = (name: string, script: string): Step => ({ name, args: ['-e', script] });
+
+async function run(lanes: Step[][]): Promise<{ code: number; text: string }> {
   let text = '';
   const print = (part: string): void => {
     text += part;
   };
-  const code = await runSteps(groups, {
+  const code = await runSteps(lanes, {
     cwd: import.meta.dirname,
     env: process.env,
     node: process.execPath,
@@ -39,21 +46,33 @@ test('every step runs after a failed one, and the last lines of the failed one e
   assert.equal(code, 1);
   assert.match(text, /\[mouthpiece\] checks: FAILED in [\d.]+ s/);
   assert.match(text, /well formatted\n\[mouthpiece\] format: ok/);
-  const end = text.slice(text.indexOf('[mouthpiece] tests: ok'));
+  assert.match(text, /all passed\n\[mouthpiece\] tests: ok/);
   assert.match(
-    end,
+    text,
     /the last lines of the failed step 'checks':\nline 920\n(line \d+\n)+\[mouthpiece\] failed: checks\n$/,
   );
 });
 
-test('steps of one group do not mix their lines', async () => {
-  const talk = (word: string): string =>
-    `for (let i = 0; i < 3; i++) setTimeout(() => console.log("${word}"), 20 * i)`;
-  const { code, text } = await run([[step('one', talk('one')), step('two', talk('two'))]]);
+const talk = (word: string): string =>
+  `for (let i = 0; i < 3; i++) setTimeout(() => console.log("${word}"), 20 * i)`;
+
+test('steps side by side do not mix their lines', async () => {
+  const { code, text } = await run([[step('one', talk('one'))], [step('two', talk('two'))]]);
   assert.equal(code, 0);
   assert.match(text, /one\none\none\n\[mouthpiece\] one: ok/);
   assert.match(text, /two\ntwo\ntwo\n\[mouthpiece\] two: ok/);
   assert.doesNotMatch(text, /last lines/);
+});
+
+test('a step in the background has the lowest priority, and its lines come at its end', async () => {
+  const priority = 'console.log(os.getPriority());';
+  const { code, text } = await run([
+    [step('tests', priority)],
+    [{ ...step('checks', priority + talk('checked')), isBackground: true }],
+  ]);
+  assert.equal(code, 0);
+  assert.match(text, new RegExp(`${os.getPriority()}\n\\[mouthpiece\\] tests: ok`));
+  assert.match(text, /19\nchecked\nchecked\nchecked\n\[mouthpiece\] checks: ok/);
 });
 
 test('a step that a signal ends, or that cannot start, has failed', async () => {

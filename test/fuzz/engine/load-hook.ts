@@ -17,7 +17,7 @@ export interface Engine {
 }
 
 export const engine = createRequire(import.meta.url)(
-  path.join(ROOT, 'native/build/fuzz/fuzz_engine.node'),
+  path.join(ROOT, 'native/build/memory/fuzz_engine.node'),
 ) as Engine;
 
 /** Words of all instrumented modules, for libFuzzer's dictionary. */

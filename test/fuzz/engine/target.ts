@@ -24,10 +24,10 @@ export interface FuzzTarget {
 export const DEFAULT_MAX_BYTES = 64 * 1024;
 const DEFAULT_BUDGET = { leastMs: 2, per64KiBMs: 5 };
 /**
- * Runs of an input that seems slow: the first ones may be before it is compiled, or while garbage
- * is collected.
+ * Runs of an input that seems slow, at most: the first ones may be before it is compiled, or while
+ * garbage is collected or other programs fill the caches.
  */
-const REPEATS = 6;
+const REPEATS = 30;
 
 /** An input took longer than the target's budget allows. */
 export class TooSlow extends Error {}
