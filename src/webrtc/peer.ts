@@ -146,13 +146,18 @@ export interface Peer {
     mediaMs: number,
     nowMs: number,
   ): number;
-  /** Sends one Opus packet. @returns packets sent; 0 before `onConnected` and after the end */
+  /**
+   * Sends one Opus packet.
+   * @param audioLevel its level and whether it is speech, as a byte (RFC 6464). Default: no sound
+   * @returns packets sent; 0 before `onConnected` and after the end
+   */
   sendAudio(
     packet: Uint8Array,
     length: number,
     mediaMs: number,
     nowMs: number,
     isTalkSpurtStart: boolean,
+    audioLevel?: number,
   ): number;
   /**
    * Call it a few times a second: sends reports and checks, retransmits handshakes, ends silent

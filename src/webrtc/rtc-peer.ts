@@ -274,9 +274,10 @@ export class RtcPeer implements Peer, RoutedPeer {
     mediaMs: number,
     nowMs: number,
     isTalkSpurtStart: boolean,
+    audioLevel?: number,
   ): number {
     return this.#state === 'connected' && this.#media !== undefined
-      ? this.#media.sendAudio(packet, length, mediaMs, nowMs, isTalkSpurtStart)
+      ? this.#media.sendAudio(packet, length, mediaMs, nowMs, isTalkSpurtStart, audioLevel)
       : 0;
   }
 

@@ -1,5 +1,6 @@
 // The sound of one session: the speech stream as Opus packets of 20 ms, each sent when it is due.
 import { monotonicMs } from '../base/time.ts';
+import { audioLevelByte } from '../media/audio-level.ts';
 import { AUDIO_PACKET_MS, SPEECH_PACKET_SAMPLES, SPEECH_RATE } from '../media/timeline.ts';
 import { type OpusEncoder, native } from '../native/addon.ts';
 import type { SpeechStream } from '../pipeline/speech/speech-stream.ts';
@@ -67,7 +68,8 @@ export class AudioTrack {
     const bytes = this.#encoder.encode(this.#pcm, this.#packet);
     const isTalkSpurtStart = isSpeech && !this.#wasSpeech;
     this.#wasSpeech = isSpeech;
-    peer.sendAudio(this.#packet, bytes, this.nextPacketMs, nowMs, isTalkSpurtStart);
+    const audioLevel = audioLevelByte(this.#pcm, isSpeech);
+    peer.sendAudio(this.#packet, bytes, this.nextPacketMs, nowMs, isTalkSpurtStart, audioLevel);
     if (isSpeech) {
       speechSeconds.add(AUDIO_PACKET_MS / 1000);
     }

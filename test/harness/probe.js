@@ -243,6 +243,13 @@
       return report;
     }
 
+    /** The level of the latest audio packet, as its sender tells it: 0 to 1; null: it does not. */
+    level() {
+      const receivers = this.session.peer.getReceivers();
+      const audio = receivers.find(({ track }) => track.kind === 'audio');
+      return audio.getSynchronizationSources()[0]?.audioLevel ?? null;
+    }
+
     /** Everything recorded so far (and forgotten here), in a form that crosses to Node. */
     take() {
       const { frames, pieces, events } = this;

@@ -161,6 +161,10 @@ export class Probe {
   stats(): Promise<any> {
     return this.#run('stats');
   }
+  /** What the latest audio packet tells of its level: 0 to 1; null: nothing. */
+  level(): Promise<number | null> {
+    return this.#run('level');
+  }
   now(): Promise<number> {
     return this.page.evaluate('performance.now()') as Promise<number>;
   }

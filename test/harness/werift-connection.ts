@@ -4,6 +4,7 @@ import {
   RTCPeerConnection,
   RTCRtpCodecParameters,
   RTCRtpHeaderExtensionParameters,
+  useAudioLevelIndication,
   useAbsSendTime,
   useFIR,
   useH264,
@@ -63,7 +64,7 @@ export function createWeriftConnection(options: WeriftOptions = {}): RTCPeerConn
         useAbsSendTime(),
         new RTCRtpHeaderExtensionParameters({ uri: PLAYOUT_DELAY }),
       ],
-      audio: [useSdesMid()],
+      audio: [useSdesMid(), useAudioLevelIndication()],
     },
     ...(options.certificate === undefined ? {} : { certificates: [options.certificate] }),
   });

@@ -10,6 +10,7 @@ import { envelope, findMouth, lastMotion, locate, motion } from '../harness/lips
 import { patience } from '../harness/machine.ts';
 import { type ConnectOptions, framesBetween, Probe, type Recording } from '../harness/probe.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
+import { until } from '../harness/until.ts';
 import { concat, OUT, silence, synthesize, toWav, trim } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
 
@@ -100,8 +101,10 @@ test('SKIP stops lips and sound within 100 ms, and forgets what was not yet said
 test('PLAY_IMMEDIATE replaces what is being said, and what waits behind it', async () => {
   const [long, short] = [await synthesize(LONG), await synthesize(SHORT)];
   await withSession({}, async (probe) => {
+    await until(async () => (await probe.level()) === 0, 5000, 'packets say that they are silent');
     await probe.send(long.pcm);
     await probe.waitFor('speak');
+    await until(async () => (await probe.level())! > 0.02, 5000, 'packets tell their level');
     await sleep(1500);
     const replaced = await probe.send(short.pcm, 'playImmediate');
     await sleep(short.durationMs + 1500);

@@ -60,6 +60,12 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     await sleep(1000);
     const { recording, mouth, speakMs, silentMs } = await watchSpeech(viewer, client);
     const lag = soundBehindLips(recording, mouth, speakMs + 300, silentMs - 300);
+    const speakers = recording.events.filter(({ name }) => name === 'speakers');
+    assert.deepEqual(
+      [speakers[0]?.detail, speakers.at(-1)?.detail],
+      [['avatar'], []],
+      'the server hears from the packets who speaks',
+    );
     console.info(`sound behind lips: ${lag.lagMs.toFixed(1)} ms`);
     assert.ok(lag.correlation > 0.5, `mouth and sound hardly go together: ${lag.correlation}`);
     assert.ok(

@@ -50,22 +50,16 @@ test('VP8 frames arrive complete and in order, with the marker on the last packe
   });
 });
 
-test('header extensions have mid, send time and playout delay', async (t) => {
+test('header extensions have mid, send time and playout delay; of sound its level', async (t) => {
   const pair = await PeerPair.connect(t);
   const frame = frameOf(500, 1);
   const before = wallMs();
   pair.peer.sendVideo(frame, frame.length, true, 0, monotonicMs());
   await until(() => pair.rtp.length > 0);
-  const ids = new Map(
-    [
-      ...pair.answer
-        .split('m=')
-        .find((part) => part.startsWith('video'))!
-        .matchAll(/a=extmap:(\d+) (\S+)/g),
-    ].map(([, id, uri]) => [uri!, Number(id)]),
-  );
-  const extension = (uri: string): Buffer =>
-    pair.rtp[0]!.header.extensions.find(({ id }) => id === ids.get(uri))!.payload;
+  const extension = (uri: string): Buffer => {
+    const id = Number(new RegExp(`a=extmap:(\\d+) ${uri}\r`).exec(pair.answer)?.[1]);
+    return pair.rtp.at(-1)!.header.extensions.find((one) => one.id === id)!.payload;
+  };
   assert.equal(
     extension('urn:ietf:params:rtp-hdrext:sdes:mid').toString(),
     /a=mid:(\S+)/.exec(pair.answer)![1],
@@ -78,6 +72,9 @@ test('header extensions have mid, send time and playout delay', async (t) => {
     extension('http://www.webrtc.org/experiments/rtp-hdrext/playout-delay').readUIntBE(0, 3),
     (4 << 12) | 50,
   );
+  pair.peer.sendAudio(frame, 60, 0, monotonicMs(), true, 0x80 | 23);
+  await until(() => pair.rtp.length > 1);
+  assert.deepEqual(extension('urn:ietf:params:rtp-hdrext:ssrc-audio-level'), Buffer.of(0x80 | 23));
 });
 
 test('sender reports map both streams to one clock', async (t) => {

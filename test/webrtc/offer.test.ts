@@ -102,6 +102,11 @@ for (const remote of ['sfu', 'client'] as const) {
     const ssrcOf = (kind: string): number =>
       Number(new RegExp(`m=${kind}[^]*?a=ssrc:(\\d+)`).exec(offer)![1]);
     await until(() => pair.rtp.length >= 10);
+    const level = Number(
+      /a=extmap:(\d+) urn:ietf:params:rtp-hdrext:ssrc-audio-level/.exec(answer)?.[1],
+    );
+    const sound = pair.rtp.find(({ header }) => header.ssrc === ssrcOf('audio'))!;
+    assert.ok(sound.header.extensions.some(({ id }) => id === level));
     for (const kind of ['audio', 'video']) {
       assert.equal(pair.rtp.filter(({ header }) => header.ssrc === ssrcOf(kind)).length, 5);
     }

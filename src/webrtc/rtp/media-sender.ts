@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { VideoCodec } from '../../media/coded-frame.ts';
 import { monotonicMs } from '../../base/time.ts';
+import { NO_SOUND } from '../../media/audio-level.ts';
 import { AUDIO_RATE, VIDEO_CLOCK } from '../../media/timeline.ts';
 import type { AnswerPlan, MediaPlan } from '../sdp/answer.ts';
 import type { SrtpSender } from '../srtp/srtp.ts';
@@ -250,6 +251,7 @@ export class MediaSender {
 
   /**
    * Sends one Opus packet.
+   * @param audioLevel its level and whether it is speech, as a byte (RFC 6464)
    * @returns packets sent: 1, or 0 before `start`, while the audio is inactive, and for a packet that
    * does not fit.
    */
@@ -259,6 +261,7 @@ export class MediaSender {
     mediaMs: number,
     nowMs: number,
     isTalkSpurtStart: boolean,
+    audioLevel = NO_SOUND,
   ): number {
     const stream = this.#streams.audio;
     const srtp = this.#srtp;
@@ -281,6 +284,7 @@ export class MediaSender {
       length === packet.length ? packet : packet.subarray(0, length),
       stream.headerBytes,
     );
+    stream.stampAudioLevel(audioLevel);
     stream.send(
       length,
       stream.timestampOf(mediaMs),

@@ -28,6 +28,7 @@ export interface ExtensionIds {
   readonly mid: number;
   readonly absSendTime: number;
   readonly playoutDelay: number;
+  readonly audioLevel: number;
 }
 
 /** What was negotiated for a stream. */
@@ -77,6 +78,7 @@ export class RtpStream {
   readonly #clockRate: number;
   readonly #timestampOffset = randomInt(2 ** 32);
   readonly #absSendTimeAt: number;
+  readonly #audioLevelAt: number;
   readonly #slots: Buffer[];
   readonly #lengths: Uint16Array;
   readonly #sequences: Int32Array;
@@ -106,9 +108,10 @@ export class RtpStream {
     this.payloadType = options.payloadType;
     this.rtxPayloadType = options.rtxPayloadType;
     this.#clockRate = options.clockRate;
-    const { template, absSendTimeAt } = headerTemplate(options, this.ssrc);
+    const { template, absSendTimeAt, audioLevelAt } = headerTemplate(options, this.ssrc);
     this.headerBytes = template.length;
     this.#absSendTimeAt = absSendTimeAt;
+    this.#audioLevelAt = audioLevelAt;
     const slots = Math.max(1, options.historyPackets);
     const memory = Buffer.alloc(slots * MAX_RTP_BYTES);
     this.#slots = Array.from({ length: slots }, (_, index) =>
@@ -245,6 +248,13 @@ export class RtpStream {
     }
   }
 
+  /** Writes the audio level of the packet in `packet` (RFC 6464). */
+  stampAudioLevel(audioLevel: number): void {
+    if (this.#audioLevelAt > 0) {
+      this.packet[this.#audioLevelAt] = audioLevel;
+    }
+  }
+
   /** Writes abs-send-time: seconds modulo 64 as 6.18 fixed-point number, from any clock. */
   #stampSendTime(packet: Buffer, wallMs: number): void {
     if (this.#absSendTimeAt > 0) {
@@ -260,16 +270,17 @@ export class RtpStream {
 const randomSsrc = (): number => randomInt(1, 2 ** 32);
 
 /**
- * The constant fields of a header: flags, SSRC, mid, playout-delay. `absSendTimeAt`: offset of the
- * time, 0: none.
+ * The constant fields of a header: flags, SSRC, mid, playout-delay. `absSendTimeAt`, `audioLevelAt`:
+ * offsets of what differs from packet to packet; 0: none.
  */
 function headerTemplate(
   options: StreamOptions,
   ssrc: number,
-): { template: Buffer; absSendTimeAt: number } {
+): { template: Buffer; absSendTimeAt: number; audioLevelAt: number } {
   const { extensions } = options;
   const body: number[] = [];
   let absSendTimeAt = 0;
+  let audioLevelAt = 0;
   if (extensions.mid > 0) {
     body.push(
       (extensions.mid << 4) | (options.mid.length - 1),
@@ -288,6 +299,10 @@ function headerTemplate(
       PLAYOUT_DELAY & 255,
     );
   }
+  if (extensions.audioLevel > 0) {
+    audioLevelAt = 16 + body.length + 1;
+    body.push(extensions.audioLevel << 4, 0);
+  }
   while (body.length % 4 !== 0) {
     body.push(0);
   }
@@ -299,5 +314,5 @@ function headerTemplate(
     template.writeUInt16BE(body.length / 4, 14);
     Buffer.from(body).copy(template, 16);
   }
-  return { template, absSendTimeAt };
+  return { template, absSendTimeAt, audioLevelAt };
 }

@@ -270,7 +270,7 @@ export function mediaPlan(
   receives: boolean,
   feedback: readonly Feedback[],
 ): MediaPlan {
-  const { mid, absSendTime, playoutDelay } = section.extensions;
+  const { mid, absSendTime, playoutDelay, audioLevel } = section.extensions;
   const isVideo = section.kind === 'video';
   return {
     section,
@@ -283,6 +283,7 @@ export function mediaPlan(
       mid,
       absSendTime: isVideo ? absSendTime : 0,
       playoutDelay: isVideo ? playoutDelay : 0,
+      audioLevel: isVideo ? 0 : audioLevel,
     },
   };
 }

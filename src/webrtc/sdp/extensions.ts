@@ -9,6 +9,7 @@ export const EXTENSION_URI = {
   mid: 'urn:ietf:params:rtp-hdrext:sdes:mid',
   absSendTime: 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time',
   playoutDelay: 'http://www.webrtc.org/experiments/rtp-hdrext/playout-delay',
+  audioLevel: 'urn:ietf:params:rtp-hdrext:ssrc-audio-level',
 } as const;
 /** Our name of a header extension. */
 export type ExtensionName = keyof typeof EXTENSION_URI;
@@ -41,7 +42,7 @@ export function chooseExtensions(
   offered: readonly Extension[],
   mid: string,
 ): Record<ExtensionName, number> {
-  const chosen = { mid: 0, absSendTime: 0, playoutDelay: 0 };
+  const chosen = { mid: 0, absSendTime: 0, playoutDelay: 0, audioLevel: 0 };
   const taken = new Set<number>();
   for (const { name, id } of offered) {
     if (taken.has(id)) {

@@ -91,7 +91,7 @@ const candidateLine = ({ address, port }: Candidate, index: number): string => {
 
 /** The header extensions in use, in a fixed order. */
 export const extensionLines = (ids: Readonly<Record<ExtensionName, number>>): string[] =>
-  (['mid', 'absSendTime', 'playoutDelay'] as const).flatMap((name) =>
+  (['mid', 'absSendTime', 'playoutDelay', 'audioLevel'] as const).flatMap((name) =>
     ids[name] > 0 ? [`a=extmap:${ids[name]} ${EXTENSION_URI[name]}`] : [],
   );
 

@@ -27,12 +27,13 @@ const OPUS_TYPE = 111;
 const VIDEO_TYPES = { vp8: [96, 97], h264: [102, 103] } as const;
 /** Constrained baseline, level 3.1: what every H.264 receiver in browsers and SFUs decodes. */
 const H264_PARAMETERS = 'packetization-mode=1;profile-level-id=42e01f';
-const AUDIO_EXTENSIONS = { mid: 1, absSendTime: 0, playoutDelay: 0 };
+const AUDIO_EXTENSIONS = { mid: 1, absSendTime: 0, playoutDelay: 0, audioLevel: 4 };
 /** The playout delay is for the browser that plays the video: an SFU chooses its own. */
 const videoExtensions = (isForBrowser: boolean): Record<ExtensionName, number> => ({
   mid: 1,
   absSendTime: 2,
   playoutDelay: isForBrowser ? 3 : 0,
+  audioLevel: 0,
 });
 const VIDEO_FEEDBACK: readonly Feedback[] = ['nack', 'nack pli', 'ccm fir', 'goog-remb'];
 

@@ -308,6 +308,17 @@ test('PLI and FIR request a key frame each 300 ms at most; none is lost', () => 
   assert.deepEqual([sender.stats.plisReceived, sender.stats.firsReceived], [2, 1]);
 });
 
+test('the level of each audio packet costs no byte beside a short mid', () => {
+  const sender = new Sender();
+  const bytes = [23, 64].map((level) => {
+    sender.media.sendAudio(FRAME, 80, 0, 0, false, level);
+    const [{ datagram } = { datagram: Buffer.alloc(0) }] = sender.takePackets();
+    assert.equal(datagram[19], level);
+    return datagram.length;
+  });
+  assert.deepEqual(bytes, [116, 116], 'header 20, Opus 80, SRTP 16');
+});
+
 test('after three separate losses each packet is sent twice, at half the bitrate', () => {
   const sender = new Sender();
   sender.sendFrame(0, true);

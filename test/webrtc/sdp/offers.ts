@@ -66,6 +66,7 @@ export const chromium = join(
   'a=rtcp:9 IN IP4 0.0.0.0',
   ...chromiumTransport,
   'a=mid:1',
+  'a=extmap:14 urn:ietf:params:rtp-hdrext:ssrc-audio-level',
   'a=extmap:9 urn:ietf:params:rtp-hdrext:sdes:mid',
   'a=recvonly',
   'a=rtcp-mux',

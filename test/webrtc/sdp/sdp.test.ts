@@ -78,6 +78,8 @@ test('only what both sides support is answered', () => {
     [...video.matchAll(/a=extmap:(\d+)/g)].map((match) => match[1]),
     ['9', '2', '5'],
   );
+  const audio = sections(answer(offers.chromium))[1]!;
+  assert.match(audio, /a=extmap:14 urn:ietf:params:rtp-hdrext:ssrc-audio-level/);
   assert.match(video, /^video 4000 UDP\/TLS\/RTP\/SAVPF 96 97\r\n/);
   assert.match(video, /a=ssrc-group:FID 11 12\r\na=ssrc:11 cname:cname\r\na=ssrc:12 cname:cname/);
   assert.match(answer(offers.chromium), /a=group:BUNDLE 0 1 2/);
