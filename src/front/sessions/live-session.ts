@@ -1,10 +1,8 @@
 // One live session on the main thread: its state machine, from the offer to its end. Its I/O is
 // handed in.
-import { after, soon } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import type { EndReason } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
-import { TokenBucket } from '../../base/token-bucket.ts';
 import type {
   FromWorker,
   LocalOfferSpec,
@@ -14,6 +12,7 @@ import type {
 import type { ConversationState } from '../../media/conversation-state.ts';
 import type { AttachedSession } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
+import { type ClientPort, RateNotices } from './client-port.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
 import { FIRST_OFFER, OfferIntake, readOffer } from './offer-intake.ts';
 import {
@@ -22,12 +21,12 @@ import {
   type SessionLink,
   workerSpecOf,
 } from './session-link.ts';
+import { OFFER_TIMEOUT_MS, PeerProgress } from './peer-progress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
-import type { ClientSocket, SessionPhase, SessionWorker } from './session-ports.ts';
+import type { SessionPhase, SessionWorker } from './session-ports.ts';
 import { SpeechIntake } from './speech-intake.ts';
 import { StatsRequests } from './stats-requests.ts';
 import {
-  type MessageWriter,
   type RateMessage,
   type ServerMessage,
   endMessage,
@@ -39,9 +38,7 @@ import { parseClientMessage } from './wire-protocol.ts';
 /** What a session is given by the session service. */
 export interface LiveSessionOptions {
   readonly id: string;
-  readonly socket: ClientSocket;
-  /** The form in which the client wants its messages. */
-  readonly write: MessageWriter;
+  readonly client: ClientPort;
   readonly worker: SessionWorker;
   /** The spec for the worker, without what the session adds. */
   readonly spec: Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'>;
@@ -60,27 +57,20 @@ export interface LiveSessionOptions {
   readonly onEnd: (session: LiveSession, reason: EndReason) => void;
 }
 
-/** Without a peer for this long, the session ends. */
-const OFFER_TIMEOUT_MS = 30_000;
-
-/** The session of one socket. It is attached to its worker from its construction to its end. */
+/** The session of one client. It is attached to its worker from its construction to its end. */
 export class LiveSession implements AttachedSession, LinkedSession, ConversationHost {
   readonly id: string;
   readonly renderer: string;
   readonly openedMs: number;
-  phase: SessionPhase = 'waiting';
   isSpeaking = false;
   readonly speech: SpeechIntake;
 
   readonly #offers: OfferIntake;
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
-  #offerTimer: NodeJS.Timeout | undefined = undefined;
-  #hasStarted = false;
-  /** When each step of the set-up was reached, monotonic. */
-  readonly #atMs = { offer: 0, answer: 0, connected: 0 };
+  readonly #progress: PeerProgress;
   #failure: ServerMessage | undefined = undefined;
-  readonly #rateNotices = new TokenBucket(1, 1, monotonicMs());
+  readonly #rateNotices: RateNotices;
   #ignored = 0;
   /** Times that the face began to speak. */
   #utterance = 0;
@@ -93,7 +83,15 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     this.openedMs = options.openedMs;
     this.#ingress = options.ingress;
     this.speech = new SpeechIntake(options.ingress, options.tally);
-    this.#awaitOffer(Math.max(0, OFFER_TIMEOUT_MS - (monotonicMs() - options.openedMs)));
+    this.#rateNotices = new RateNotices(options.client);
+    this.#progress = new PeerProgress({
+      openedMs: options.openedMs,
+      waitMs: OFFER_TIMEOUT_MS,
+      step: options.step,
+      onTimeout: () => {
+        this.end(options.link.noPeerReason);
+      },
+    });
     this.renderer = options.spec.renderer;
     options.worker.attach(this);
     options.worker.post({
@@ -109,17 +107,8 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     options.link.open(this);
   }
 
-  #awaitOffer(waitMs: number): void {
-    clearTimeout(this.#offerTimer);
-    // After a stall of this thread, timers run before the sockets are read. The offer may have
-    // arrived in time, so read the sockets first.
-    this.#offerTimer = after(waitMs, 'the wait for an offer', () => {
-      soon('the wait for an offer', () => {
-        if (this.phase === 'waiting') {
-          this.end(this.#options.link.noPeerReason);
-        }
-      });
-    });
+  get phase(): SessionPhase {
+    return this.#progress.phase;
   }
 
   get isLive(): boolean {
@@ -180,8 +169,8 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   /** Tells the client that some of its messages or audio are dropped, at most once a second. */
   tellRate(message: RateMessage, nowMs: number): void {
-    if (this.phase !== 'over' && this.#rateNotices.take(1, nowMs)) {
-      this.send(message);
+    if (this.phase !== 'over') {
+      this.#rateNotices.tell(message, nowMs);
     }
   }
 
@@ -212,7 +201,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     if (spec.isNewPeer) {
-      this.#beginPeer();
+      this.#progress.begin();
     }
     worker.post({ type: 'offer', sessionId: this.id, offer: read.offer, spec });
   }
@@ -222,7 +211,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     if (spec.isNewPeer) {
-      this.#beginPeer();
+      this.#progress.begin();
     }
     this.#options.worker.post({ type: 'makeOffer', sessionId: this.id, spec });
   }
@@ -232,17 +221,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       this.#options.worker.post({ ...message, sessionId: this.id });
     }
     if (message.type === 'accept') {
-      this.#atMs.answer = monotonicMs();
-    }
-  }
-
-  #beginPeer(): void {
-    clearTimeout(this.#offerTimer);
-    const nowMs = monotonicMs();
-    this.phase = 'answering';
-    this.#atMs.offer = nowMs;
-    if (!this.#hasStarted) {
-      this.#options.step('offer', (nowMs - this.openedMs) / 1000);
+      this.#progress.acceptedAnswer();
     }
   }
 
@@ -251,13 +230,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     this.#options.worker.post({ type: 'dropPeer', sessionId: this.id });
-    this.#peerLost();
-  }
-
-  /** Speech that was not played waits in the ring. */
-  #peerLost(): void {
-    this.phase = 'waiting';
-    this.#awaitOffer(OFFER_TIMEOUT_MS);
+    this.#progress.lost();
   }
 
   /** The socket closed. */
@@ -272,10 +245,11 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     if (this.phase === 'over') {
       return;
     }
-    const { step, log, link } = this.#options;
+    const { log, link } = this.#options;
     switch (message.type) {
       case 'answer':
-        this.#answered(message);
+        this.#progress.answered();
+        link.answered(message);
         return;
       case 'localOffer':
         link.offered(message);
@@ -291,15 +265,15 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         return;
       case 'peerLost':
         log.info({ reason: message.reason }, 'the peer of a session was lost');
-        this.#peerLost();
+        // Speech that was not played waits in the ring.
+        this.#progress.lost();
         link.peerLost();
         return;
       case 'connected':
         this.#connected(message);
         return;
       case 'firstFrame':
-        step('first_frame', (message.atMs - this.#atMs.connected) / 1000);
-        step('total', (message.atMs - this.#atMs.offer) / 1000);
+        this.#progress.firstFrame(message.atMs);
         return;
       case 'speak':
       case 'silent':
@@ -324,34 +298,18 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     }
   }
 
-  #answered(message: Extract<FromWorker, { type: 'answer' }>): void {
-    const { step, link } = this.#options;
-    if (this.phase === 'answering') {
-      const nowMs = monotonicMs();
-      this.phase = 'connecting';
-      this.#atMs.answer = nowMs;
-      step('answer', (nowMs - this.#atMs.offer) / 1000);
+  #connected(message: Extract<FromWorker, { type: 'connected' }>): void {
+    const connected = this.#progress.connected(message);
+    if (connected === undefined) {
+      return;
     }
-    link.answered(message);
-  }
-
-  #connected({ iceMs, atMs }: Extract<FromWorker, { type: 'connected' }>): void {
-    const { step, log } = this.#options;
-    if (this.phase === 'waiting') {
-      return; // the viewer left meanwhile
-    }
-    this.phase = 'live';
-    this.#atMs.connected = atMs;
-    step('ice', Math.max(0, iceMs - this.#atMs.answer) / 1000);
-    step('dtls', (atMs - iceMs) / 1000);
-    const sinceMs = this.#hasStarted ? this.#atMs.offer : this.openedMs;
-    log.info({ setupMs: Math.round(atMs - sinceMs) }, 'session connected');
-    if (!this.#hasStarted) {
-      this.#hasStarted = true;
+    const { log, conversation, link } = this.#options;
+    log.info({ setupMs: connected.setupMs }, 'session connected');
+    if (connected.isFirst) {
       this.send({ type: 'started' });
-      this.#options.conversation?.begin(this);
+      conversation?.begin(this);
     }
-    this.#options.link.connected();
+    link.connected();
   }
 
   get speechRing(): SharedArrayBuffer {
@@ -381,10 +339,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
 
   /** Sends a message to the client. */
   send(message: ServerMessage): void {
-    const text = this.#options.write(message);
-    if (this.#options.socket.send(text)) {
-      this.#options.tally.sent(message.type, text.length);
-    }
+    this.#options.client.send(message);
   }
 
   /** Ends the session from this side. */
@@ -400,8 +355,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     if (this.phase === 'over') {
       return;
     }
-    this.phase = 'over';
-    clearTimeout(this.#offerTimer);
+    this.#progress.close();
     this.speech.close();
     this.#options.conversation?.end(reason);
     this.#options.worker.detach(this);
@@ -410,7 +364,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     if (message !== undefined) {
       this.send(this.#failure ?? message);
     }
-    this.#options.socket.end(1000, '');
+    this.#options.client.end();
     this.#options.link.close(reason);
     this.#options.onEnd(this, reason);
   }

@@ -1,32 +1,30 @@
-// All live sessions of this server: admission of sockets, heartbeats, ends, and the drain before a
-// stop.
+// All live sessions of this server: their admission, heartbeats, ends, and the drain before a stop.
 import { every } from '../../base/guard.ts';
-import { ServiceError, toWireError } from '../../base/errors.ts';
+import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
-import { socketErrorOf } from '../../base/socket-errors.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
 import type { SessionStatsReport } from '../../link/messages.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
 import type { OpenConversation } from './conversation-port.ts';
-import { Connection } from './connection.ts';
+import { SocketClient } from './client-port.ts';
+import type { Connection } from './connection.ts';
 import { HeadlessSocket } from './headless-socket.ts';
-import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
 import { LiveSession } from './live-session.ts';
-import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
+import type { SharedBudget } from './message-budget.ts';
 import { createIngress } from './create-ingress.ts';
 import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
-import { plainText, wantsMotion, writerFor } from './server-messages.ts';
+import { wantsMotion } from './server-messages.ts';
 import type { SessionGrant } from './session-tokens.ts';
+import { SocketIntake } from './socket-intake.ts';
 import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
-import { isDone } from './wire-protocol.ts';
 
 /** A running session, with what its end needs. */
 interface Entry {
@@ -54,17 +52,20 @@ export class SessionService {
   readonly #claims: TokenClaims;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #tally: SocketTally;
-  /** Of the messages of all sockets; those of rooms share it. */
-  readonly messageBudget = new SharedBudget(monotonicMs());
+  readonly #sockets: SocketIntake;
   readonly #backlog = new BlockPool(MAX_WAITING_BYTES_TOTAL);
   readonly #decoding = sharedDecoding(monotonicMs());
-  readonly #earlyMemory = new EarlyMessageMemory();
   isDraining = false;
 
   constructor(options: SessionServiceOptions) {
     this.#options = options;
     this.#claims = new TokenClaims(options.tokens, options.serverId);
     this.#tally = new SocketTally(options.metrics);
+    this.#sockets = new SocketIntake({
+      open: (socket, request, connection) => this.#open(socket, request, connection),
+      metrics: options.metrics,
+      tally: this.#tally,
+    });
     this.#heartbeat = every(HEARTBEAT_MS, 'the heartbeat of sessions', () => {
       this.#keepAll().catch((error: unknown) => {
         options.log.warn({ err: error }, 'session heartbeat failed');
@@ -76,6 +77,10 @@ export class SessionService {
     });
   }
 
+  /** Of the messages of all sockets; those of rooms share it. */
+  get messageBudget(): SharedBudget {
+    return this.#sockets.messageBudget;
+  }
   /** Running sessions. */
   get size(): number {
     return this.#entries.size;
@@ -89,89 +94,12 @@ export class SessionService {
     return !this.isDraining && this.#options.pool.place() !== undefined;
   }
 
-  // ── sockets ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
   /** The handlers of a session WebSocket: its sessions are linked to their peers by `createLink`. */
   handlers(createLink: LinkFactory): SocketHandlers<Connection> {
-    return {
-      open: (socket, request) => {
-        const early = new EarlyMessages(this.#earlyMemory);
-        const budget = new MessageBudget(this.messageBudget, monotonicMs());
-        const connection = new Connection(
-          createLink,
-          early,
-          budget,
-          writerFor(request.query),
-          false,
-        );
-        socket.data = connection;
-        void this.#admit(socket, request, connection);
-      },
-      message: (socket, message, isBinary) => {
-        this.#receive(socket, socket.data!, message, isBinary);
-      },
-      errorText: (code, request) => writerFor(request.query)({ type: 'error', code }),
-      close: (socket) => {
-        const connection = socket.data!;
-        connection.isClosed = true;
-        connection.close();
-        connection.session?.closed();
-      },
-    };
+    return this.#sockets.handlers(createLink);
   }
 
-  #receive(
-    socket: Socket<Connection>,
-    connection: Connection,
-    message: ArrayBuffer,
-    isBinary: boolean,
-  ): void {
-    const { session, early } = connection;
-    const nowMs = monotonicMs();
-    const verdict = connection.budget.take(costOf(message.byteLength, isBinary), nowMs);
-    if (verdict !== 'taken') {
-      this.#tally.dropped(verdict, message.byteLength);
-    }
-    if (session === undefined) {
-      if (early.isOpen && (verdict !== 'taken' || !early.push(message, isBinary))) {
-        this.#refuse(socket, connection, new ServiceError('RATE_LIMITED'));
-      }
-    } else if (verdict === 'exhausted') {
-      session.end('rate_limited');
-    } else if (verdict === 'taken' || isDone(message)) {
-      session.message(message, isBinary);
-    } else {
-      session.tellRate({ type: 'rate', reason: 'too_many_messages', detail: verdict }, nowMs);
-    }
-  }
-
-  /** The error is told on the open socket: clients retry a refused handshake ten times. */
-  #refuse(socket: Socket<Connection>, connection: Connection, error: unknown): void {
-    const { code } = toWireError(error);
-    connection.early.take();
-    if (code === 'INVALID_SESSION_TOKEN') {
-      socket.distrust();
-    }
-    this.#options.metrics.counter('mouthpiece_sessions_refused_total', { code }).add();
-    socket.send(connection.write({ type: 'error', code: socketErrorOf(code) }));
-    socket.end(1000, code);
-  }
-
-  // ── admission ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async #admit(
-    socket: Socket<Connection>,
-    request: SocketRequest,
-    connection: Connection,
-  ): Promise<void> {
-    try {
-      await this.#open(socket, request, connection);
-    } catch (error) {
-      if (!connection.isClosed) {
-        this.#refuse(socket, connection, error);
-      }
-    }
-  }
+  // ── admission ──────────────────────────────────────────────────────────────────────────────────
 
   /**
    * Opens a session that has no socket: its speech and its end come through its link.
@@ -179,10 +107,7 @@ export class SessionService {
    * @throws ServiceError when the session is refused
    */
   async openHeadless(request: SocketRequest, createLink: LinkFactory): Promise<LiveSession> {
-    const early = new EarlyMessages(this.#earlyMemory);
-    const budget = new MessageBudget(this.messageBudget, monotonicMs());
-    const connection = new Connection(createLink, early, budget, plainText, true);
-    connection.close();
+    const connection = this.#sockets.headless(createLink);
     await this.#open(new HeadlessSocket(), request, connection);
     return connection.session!;
   }
@@ -280,8 +205,7 @@ export class SessionService {
       worker,
       log,
       openedMs,
-      socket,
-      write: connection.write,
+      client: new SocketClient(socket, connection.write, this.#tally),
       conversation,
       ingress: createIngress(
         connection.isHeadless ? { ...grant, audioInputFormat: 'pcm16' } : grant,

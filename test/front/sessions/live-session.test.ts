@@ -59,14 +59,12 @@ function start(leftMs = 30_000): Started {
     log: createLogger('silent'),
     openedMs: monotonicMs() - 30_000 + leftMs,
     link: new PeerToPeerLink('d'),
-    socket: {
-      send: (text) => {
-        sent.push(text);
-        return true;
+    client: {
+      send: (message) => {
+        sent.push(plainText(message));
       },
       end: () => {},
     },
-    write: plainText,
     conversation: undefined,
     ingress: new PcmIngress(),
     tally: new SocketTally(new Metrics()),
