@@ -41,6 +41,7 @@ const FUNCTIONAL = [
   'chromium',
   'conversation',
   'client',
+  'cluster',
   'docs-page',
   'failures',
   'firefox',

@@ -1,6 +1,7 @@
 // The list of dashboards, and the JSON files that Grafana reads. Each has a file in `source`.
 import { toGrafana, type Dashboard } from './panels.ts';
 import { conversations } from './source/conversations.ts';
+import { fleet } from './source/fleet.ts';
 import { live } from './source/live.ts';
 import { overview } from './source/overview.ts';
 import { redis } from './source/redis.ts';
@@ -9,6 +10,7 @@ import { workers } from './source/workers.ts';
 
 export const DASHBOARDS: readonly Dashboard[] = [
   overview,
+  fleet,
   live,
   workers,
   conversations,

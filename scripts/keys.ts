@@ -7,12 +7,14 @@ import { connectStore } from '../src/front/process/open-store.ts';
 import { runningPrivateRedis } from '../src/front/process/private-redis.ts';
 
 const USAGE = `Usage:
-  npm run keys -- create --name NAME [--owner OWNER]   creates a key and prints it once
+  npm run keys -- create --name NAME [--owner OWNER] [--operator]
+                                                       creates a key and prints it once
   npm run keys -- list [--json]                        lists all keys, without the secrets
   npm run keys -- revoke ID                            revokes a key at once
 
 Keys of one owner share faces, agents and history. The default owner is 'bootstrap', the owner of
-the first key. The keys are in the Redis of REDIS_URL, else in the one under DATA_DIR. The server
+the first key. An operator's key also lists servers and the sessions of all owners, and ends them;
+the first key is one. The keys are in the Redis of REDIS_URL, else in the one under DATA_DIR. The server
 need not run.
 `;
 
@@ -23,6 +25,7 @@ async function main(args: string[]): Promise<number> {
     options: {
       name: { type: 'string' },
       owner: { type: 'string', default: 'bootstrap' },
+      operator: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -32,7 +35,9 @@ async function main(args: string[]): Promise<number> {
     return print(USAGE);
   }
   if (command === 'create' && values.name) {
-    return await withKeys((keys) => create(keys, values.owner, values.name as string));
+    return await withKeys((keys) =>
+      create(keys, values.owner, values.name as string, values.operator),
+    );
   }
   if (command === 'list') {
     return await withKeys((keys) => list(keys, values.json));
@@ -44,8 +49,13 @@ async function main(args: string[]): Promise<number> {
   return 2;
 }
 
-async function create(keys: ApiKeys, owner: string, name: string): Promise<number> {
-  const { key, id } = await keys.create(owner, name);
+async function create(
+  keys: ApiKeys,
+  owner: string,
+  name: string,
+  isOperator: boolean,
+): Promise<number> {
+  const { key, id } = await keys.create(owner, name, isOperator);
   process.stderr.write(`Key ${id} '${name}' of owner '${owner}'. It is not shown again:\n`);
   return print(`${key}\n`);
 }
@@ -59,11 +69,12 @@ async function list(keys: ApiKeys, asJson: boolean): Promise<number> {
     key.id,
     key.ownerId,
     key.name,
+    key.isOperator ? 'operator' : '',
     date(key.createdAtMs),
     date(key.lastUsedAtMs),
     key.revokedAtMs === undefined ? '' : `revoked ${date(key.revokedAtMs)}`,
   ]);
-  return print(table([['ID', 'OWNER', 'NAME', 'CREATED', 'LAST USED', ''], ...rows]));
+  return print(table([['ID', 'OWNER', 'NAME', 'ROLE', 'CREATED', 'LAST USED', ''], ...rows]));
 }
 
 async function revoke(keys: ApiKeys, id: string): Promise<number> {

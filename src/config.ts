@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { MOTIONS } from './media/articulation.ts';
+import { CLUSTER_SETTINGS } from './cluster-settings.ts';
 import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-settings.ts';
 import { isNetwork } from './front/http/addresses.ts';
 import { decimal, flag, integer, list, setting, text } from './setting.ts';
@@ -271,6 +272,7 @@ export const SETTINGS = {
     'cpu',
     'ONNX Runtime execution providers for WAV2LIP_MODEL, in order of preference.',
   ),
+  ...CLUSTER_SETTINGS,
   ...CONVERSATION_SETTINGS,
   DRAIN_SECONDS: setting(
     integer(0, 3600),

@@ -6,6 +6,7 @@ import { CloseStack } from './base/close-stack.ts';
 import { newSecret } from './base/ids.ts';
 import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
+import { Cluster } from './front/cluster/cluster.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
 import { DEFAULT_FACES, readAnyDefaultFace } from './front/faces/default-faces.ts';
 import {
@@ -20,6 +21,7 @@ import { SessionRecorder } from './front/history/session-recorder.ts';
 import { BodyBudget } from './front/http/body-budget.ts';
 import { startHttpServer, tlsFiles } from './front/http-server.ts';
 import { openIceServers } from './front/ice-servers.ts';
+import { nodeFacts, nodeFigures } from './front/node-facts.ts';
 import { type CoreClaims, claimCores } from './front/placement/core-claims.ts';
 import { WorkerPool } from './front/placement/worker-pool.ts';
 import { connectStore } from './front/process/open-store.ts';
@@ -156,11 +158,19 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     log,
   });
   closers.add(() => conversations.close());
+  const cluster = new Cluster(serverId, {
+    store,
+    tokens: services.tokens,
+    quota: services.quota,
+    metrics,
+    log,
+  });
+  await cluster.clearOwn();
   const sessions = new SessionService({
     tokens: services.tokens,
     quota: services.quota,
     faces: services.faceCatalog,
-    journal: recorder,
+    journal: cluster.journal(recorder),
     pool,
     conversations,
     metrics,
@@ -169,7 +179,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     host: config.HOST,
   });
   const apiKey = await registerFirstKey(config, (key) =>
-    services.apiKeys.register(key, 'bootstrap', 'bootstrap'),
+    services.apiKeys.register(key, 'bootstrap', 'bootstrap', true),
   );
 
   // Routes
@@ -199,6 +209,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     services,
     videos,
     sessions,
+    cluster,
     models: pool.renderers,
     iceServers: ice.iceServers,
     agents: new AgentRooms({
@@ -241,6 +252,11 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
   });
   closers.add(() => http.close());
   observeServer(metrics, { store, pool, sessions, recorder, bodyBudget, http });
+  await cluster.join(
+    nodeFacts({ id: serverId, config, media, pool, version, localUrl: http.url }),
+    () => nodeFigures(pool, sessions),
+  );
+  closers.add(() => cluster.close());
 
   return {
     url: http.url,

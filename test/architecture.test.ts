@@ -89,6 +89,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/accounts',
     'front/sessions',
   ],
+  'front/cluster': ['base', 'metrics', 'front/http', 'front/store', 'front/sessions'],
   'front/api': [
     'base',
     'media',
@@ -99,6 +100,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/accounts',
     'front/history',
     'front/sessions',
+    'front/cluster',
     'front/talk',
     'front/rooms',
     'front/faces',

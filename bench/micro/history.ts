@@ -62,7 +62,8 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
       apiKeyHeaders: ['x-service-api-key'],
       secure: false,
       onRequest: () => {},
-      authenticate: () => Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n' }),
+      authenticate: () =>
+        Promise.resolve({ ownerId: OWNER, keyId: 'k', keyName: 'n', isOperator: false }),
     },
   });
   const url = `http://127.0.0.1:${listener.port}`;

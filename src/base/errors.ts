@@ -72,6 +72,16 @@ export const ERRORS = {
     message:
       'Web pages of this origin may not open sessions. The operator can add it to ALLOWED_ORIGINS.',
   },
+  OPERATOR_REQUIRED: {
+    status: 403,
+    message:
+      'This path needs the API key of an operator (npm run keys -- create --operator). ' +
+      'The first key of a server is one.',
+  },
+  NODE_UNREACHABLE: {
+    status: 503,
+    message: 'The server that runs this session does not answer. Try again shortly.',
+  },
   UPGRADE_REQUIRED: {
     status: 426,
     message: 'This path is a WebSocket. Open it with ws:// or wss://.',

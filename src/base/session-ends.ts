@@ -74,6 +74,11 @@ export const SESSION_ENDS = {
     'server_stopped',
     'The server shuts down. Connect again: with the same token where several servers share Redis.',
   ),
+  /** DELETE /sessions/{id}. */
+  deleted: stop(
+    'deleted',
+    'The session was ended by its owner or an operator. Do not connect again by yourself.',
+  ),
   /** A newer connection with the same token took the session's place. */
   taken_over: stop(
     'taken_over',

@@ -4,15 +4,17 @@ import type { ErrorCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { autoRoutes } from './api/auto.ts';
 import { autoStartRoutes } from './api/auto-start.ts';
+import { clusterRoutes } from './api/cluster.ts';
 import { composeRoutes } from './api/compose.ts';
 import { faceRoutes } from './api/faces.ts';
 import { historyRoutes } from './api/history.ts';
 import { integrationRoutes, type IntegrationDeps } from './api/integrations.ts';
 import { documentRoutes } from './api/openapi.ts';
 import { rateLimiterRoutes } from './api/ratelimiter.ts';
-import { sessionRoutes } from './api/sessions.ts';
+import { type LocalSessions, sessionRoutes } from './api/sessions.ts';
 import { staticRoutes } from './api/static.ts';
 import { systemRoutes, type SystemDeps } from './api/system.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import type { Caller, Route } from './http/route.ts';
@@ -31,7 +33,8 @@ export interface RouteOptions {
   readonly services: Services;
   /** Undefined: the paths of static videos answer 501. */
   readonly videos: StaticVideos | undefined;
-  readonly sessions: Pick<SessionService, 'canPlace' | 'room' | 'isDraining' | 'stats'>;
+  readonly sessions: Pick<SessionService, 'canPlace' | 'room' | 'isDraining'> & LocalSessions;
+  readonly cluster: Pick<Cluster, 'id' | 'registry'>;
   /** Names of the renderers that a token may ask for. */
   readonly models: readonly string[];
   readonly iceServers: readonly IceServer[];
@@ -89,9 +92,13 @@ export function buildRoutes(options: RouteOptions): Route[] {
     ...faceRoutes(faces),
     ...historyRoutes(services.history),
     ...rateLimiterRoutes(quota),
-    ...sessionRoutes(
-      async (ownerId, sessionId) => (await sessions.stats(ownerId, sessionId)) ?? null,
-    ),
+    ...sessionRoutes({
+      sessions,
+      registry: options.cluster.registry,
+      nodeId: options.cluster.id,
+      apiKeyHeaders,
+    }),
+    ...clusterRoutes(options.cluster.registry),
     ...autoRoutes({
       agents: services.agents,
       tokens: services.autoTokens,

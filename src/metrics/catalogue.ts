@@ -1,5 +1,6 @@
 // The catalogue of every metric: name (with its base unit), type, help, bounded labels, buckets,
 // and the thread that writes it.
+import { CLUSTER_METRICS } from './catalogue-cluster.ts';
 import { CONVERSATION_METRICS } from './catalogue-conversation.ts';
 import { SERVER_METRICS } from './catalogue-server.ts';
 import { ROOM_METRICS } from './catalogue-rooms.ts';
@@ -18,6 +19,7 @@ export const CATALOGUE = {
   ...WORKER_METRICS,
   ...TRANSPORT_METRICS,
   ...STORAGE_METRICS,
+  ...CLUSTER_METRICS,
 } as const;
 
 /** The type of the catalogue. */

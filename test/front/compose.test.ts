@@ -14,7 +14,7 @@ const sessions = {
     return this.canPlace ? 1 : 0;
   },
   isDraining: false,
-  stats: () => Promise.resolve(undefined),
+  find: () => undefined,
 };
 let server: TestFront;
 beforeAll(async () => {
@@ -223,7 +223,7 @@ test('an unknown model is logged once, and the number of logged names is bounded
   const ask = async (model: string): Promise<void> => {
     await post!.handler({
       body: { faceId: 'ava', model },
-      caller: { ownerId: 'o', keyId: 'k', keyName: 'n' },
+      caller: { ownerId: 'o', keyId: 'k', keyName: 'n', isOperator: false },
     } as unknown as ApiRequest);
   };
   for (let n = 0; n < 3; n++) {

@@ -9,6 +9,7 @@ import { createLogger, type Logger } from '../../src/base/log.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { AudioError } from '../../src/jobs/video/audio/pcm-stream.ts';
 import type { StaticRequest, StaticVideos } from '../../src/front/videos/static-videos.ts';
+import { Cluster } from '../../src/front/cluster/cluster.ts';
 import { BodyBudget, type BodyBudgetOptions } from '../../src/front/http/body-budget.ts';
 import type { Route } from '../../src/front/http/route.ts';
 import { type HttpServer, startHttpServer } from '../../src/front/http-server.ts';
@@ -16,6 +17,7 @@ import { openIceServers } from '../../src/front/ice-servers.ts';
 import { connectStore, type OpenStore } from '../../src/front/process/open-store.ts';
 import { type RouteOptions, buildRoutes } from '../../src/front/routes.ts';
 import { type Services, openServices } from '../../src/front/services.ts';
+import { Metrics } from '../../src/metrics/metrics.ts';
 import type { RedisStore } from '../../src/front/store/redis.ts';
 
 export interface TestFront {
@@ -112,8 +114,15 @@ export async function openFront(
       canPlace: true,
       room: 1,
       isDraining: false,
-      stats: () => Promise.resolve(undefined),
+      find: () => undefined,
     },
+    cluster: new Cluster(serverId, {
+      store,
+      tokens: services.tokens,
+      quota: services.quota,
+      metrics: new Metrics(),
+      log,
+    }),
     models: ['rig'],
     iceServers: ice.iceServers,
     bodyBudget,

@@ -15,7 +15,19 @@ export interface ApiKeyInfo {
   readonly createdAtMs: number;
   readonly lastUsedAtMs: number | undefined;
   readonly revokedAtMs: number | undefined;
+  readonly isOperator: boolean;
 }
+
+/** Who sent a request. */
+export interface KeyHolder {
+  readonly ownerId: string;
+  readonly keyId: string;
+  readonly keyName: string;
+  readonly isOperator: boolean;
+}
+
+/** The role of keys that see and end everybody's sessions. */
+const OPERATOR = 'operator';
 
 /**
  * Hex digits of the hash that are the id of a key. The whole hash is then compared in constant
@@ -36,17 +48,25 @@ export class ApiKeys {
   }
 
   /** Creates a key. Its text cannot be read again later. */
-  async create(ownerId: string, name: string): Promise<{ key: string; id: string }> {
+  async create(
+    ownerId: string,
+    name: string,
+    isOperator = false,
+  ): Promise<{ key: string; id: string }> {
     const key = newSecret('mp_');
-    const { id } = await this.register(key, ownerId, name);
+    const { id } = await this.register(key, ownerId, name, isOperator);
     return { key, id };
   }
 
-  /** Stores a given key. `created` is false when it exists already. */
+  /**
+   * Stores a given key. `created` is false when it exists already; it then gets the role of an
+   * operator all the same, where that is asked for.
+   */
   async register(
     key: string,
     ownerId: string,
     name: string,
+    isOperator = false,
   ): Promise<{ id: string; created: boolean }> {
     const hash = hashSecret(key);
     const id = hash.slice(0, ID_DIGITS);
@@ -55,6 +75,9 @@ export class ApiKeys {
       [keys.apiKey(id)],
       ['hash', hash, 'ownerId', ownerId, 'name', name, 'createdAt', wallMs()],
     );
+    if (isOperator) {
+      await this.#store.use((client) => client.hset(keys.apiKey(id), 'role', OPERATOR));
+    }
     await this.#store.use((client) => client.sadd(keys.allApiKeys(), id));
     return { id, created: created === 1 };
   }
@@ -63,25 +86,25 @@ export class ApiKeys {
    * Finds the owner and counts the request.
    * @throws ServiceError INVALID_API_KEY, RATE_LIMITED, STORE_UNAVAILABLE
    */
-  async authenticate(key: string): Promise<{ ownerId: string; keyId: string; keyName: string }> {
+  async authenticate(key: string): Promise<KeyHolder> {
     if (!key || key.length > MAX_KEY_LENGTH) {
       throw new ServiceError('INVALID_API_KEY');
     }
     const hash = hashSecret(key);
     const id = hash.slice(0, ID_DIGITS);
     const rate = this.#requestsPerSecond;
-    const [stored, ownerId, name, revokedAt, waitMs] = (await this.#store.run(
+    const [stored, ownerId, name, revokedAt, waitMs, role] = (await this.#store.run(
       AUTHENTICATE,
       [keys.apiKey(id), keys.apiKeyBucket(id)],
       [rate, Math.max(2, rate * 2)],
-    )) as [string | null, string, string, string, number];
+    )) as [string | null, string, string, string, number, string];
     if (stored === null || !constantTimeEqual(stored, hash) || revokedAt !== '') {
       throw new ServiceError('INVALID_API_KEY');
     }
     if (waitMs > 0) {
       throw new ServiceError('RATE_LIMITED', undefined, waitMs / 1000);
     }
-    return { ownerId, keyId: id, keyName: name };
+    return { ownerId, keyId: id, keyName: name, isOperator: role === OPERATOR };
   }
 
   /** All keys, the oldest first. */
@@ -102,6 +125,7 @@ export class ApiKeys {
         createdAtMs: Number(record['createdAt']),
         lastUsedAtMs: record['lastUsedAt'] ? Number(record['lastUsedAt']) : undefined,
         revokedAtMs: record['revokedAt'] ? Number(record['revokedAt']) : undefined,
+        isOperator: record['role'] === OPERATOR,
       }))
       .sort((a, b) => a.createdAtMs - b.createdAtMs);
   }

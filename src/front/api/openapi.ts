@@ -106,7 +106,7 @@ function operation(entry: Route, components: Components): Json {
         (next ?? '').toUpperCase(),
       ),
     ...(entry.deprecated ? { deprecated: true } : {}),
-    ...(entry.auth === 'key' ? { security: [{ apiKey: [] }] } : { security: [] }),
+    ...(entry.auth !== 'none' ? { security: [{ apiKey: [] }] } : { security: [] }),
     parameters: [
       ...parameters(entry.params, 'path', components),
       ...parameters(entry.query, 'query', components),
@@ -167,7 +167,8 @@ function responses(entry: Route, components: Components): Json {
   const codes: ErrorCode[] = [
     ...(entry.refusals ?? []),
     'RATE_LIMITED',
-    ...(entry.auth === 'key' ? (['INVALID_API_KEY', 'STORE_UNAVAILABLE'] as const) : []),
+    ...(entry.auth === 'none' ? [] : (['INVALID_API_KEY', 'STORE_UNAVAILABLE'] as const)),
+    ...(entry.auth === 'operator' ? (['OPERATOR_REQUIRED'] as const) : []),
     ...(entry.body
       ? ([
           'BODY_TOO_LARGE',

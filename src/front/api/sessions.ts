@@ -1,9 +1,14 @@
-// GET /sessions/{id}/stats: latency and quality of a live session, for its owner.
+// Figures and end of one live session, for its owner and for operators, asked of any server.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
-import { json } from '../http/reply.ts';
-import { route, type Route } from '../http/route.ts';
+import { askNode, FORWARDED_HEADER, type NodeAnswer } from '../cluster/ask-node.ts';
+import type { NodeRegistry } from '../cluster/node-registry.ts';
+import { nodeOf } from '../cluster/session-directory.ts';
+import { empty, json } from '../http/reply.ts';
+import { type ApiRequest, type Caller, route, type Route } from '../http/route.ts';
+import type { LiveSession } from '../sessions/live-session.ts';
 import { idText } from './field-schemas.ts';
+import { keyOf } from './request-key.ts';
 
 const quantiles = z.object({ p50: z.number(), p99: z.number() });
 
@@ -42,28 +47,106 @@ const sessionStats = z
   })
   .meta({ id: 'SessionStats', description: 'Times in milliseconds, over the last seconds.' });
 
-/** @param stats returns null when this server has no such live session of the owner */
-export const sessionRoutes = (
-  stats: (ownerId: string, sessionId: string) => Promise<object | null>,
-): Route[] => [
-  route({
-    method: 'GET',
-    path: '/sessions/{id}/stats',
-    tag: 'Operation',
-    auth: 'key',
-    summary: 'Latency and quality of one live session',
-    params: z.object({ id: idText }),
-    responses: { 200: { description: 'Its statistics.', schema: sessionStats } },
-    refusals: ['NOT_FOUND'],
-    async handler({ caller, params }) {
-      const found = await stats(caller.ownerId, params.id);
-      if (found === null) {
-        throw new ServiceError(
-          'NOT_FOUND',
-          'You have no live session with this id on this server. Ask the server that runs the session.',
-        );
-      }
-      return json(found, 200, { 'cache-control': 'no-store' });
-    },
-  }),
-];
+/** The live sessions of one server. */
+export interface LocalSessions {
+  /** @param ownerId undefined: of anybody */
+  find(
+    ownerId: string | undefined,
+    sessionId: string,
+  ): Pick<LiveSession, 'stats' | 'end'> | undefined;
+}
+
+/** What these routes need. */
+export interface SessionDeps {
+  /** The live sessions of this server. */
+  readonly sessions: LocalSessions;
+  readonly registry: NodeRegistry;
+  /** Id of this server. */
+  readonly nodeId: string;
+  /** Lower-case names of the headers that may carry the API key. */
+  readonly apiKeyHeaders: readonly string[];
+}
+
+/** Routes of single live sessions, on whichever server they run. */
+export function sessionRoutes({ sessions, registry, nodeId, apiKeyHeaders }: SessionDeps): Route[] {
+  const family = { tag: 'Operation', auth: 'key', params: z.object({ id: idText }) } as const;
+  const refusals = ['NOT_FOUND', 'NODE_UNREACHABLE'] as const;
+
+  /**
+   * The answer of the server that runs the session.
+   * @throws ServiceError NOT_FOUND when none does, or it is not the caller's
+   */
+  async function askOther(
+    method: 'GET' | 'DELETE',
+    request: Pick<ApiRequest, 'header'>,
+    sessionId: string,
+    path: string,
+  ): Promise<NodeAnswer> {
+    const node =
+      request.header(FORWARDED_HEADER) === '' ? await nodeOf(registry, sessionId) : undefined;
+    if (node === undefined || node.id === nodeId) {
+      throw new ServiceError('NOT_FOUND', 'You have no live session with this id.');
+    }
+    const answer = await askNode(node, method, path, {
+      [apiKeyHeaders[0]!]: keyOf(request, apiKeyHeaders),
+    });
+    if (answer.status === 404) {
+      throw new ServiceError('NOT_FOUND', 'You have no live session with this id.');
+    }
+    if (answer.status >= 300) {
+      throw new ServiceError('NODE_UNREACHABLE');
+    }
+    return answer;
+  }
+
+  return [
+    route({
+      ...family,
+      method: 'GET',
+      path: '/sessions/{id}/stats',
+      summary: 'Latency and quality of one live session',
+      responses: { 200: { description: 'Its statistics.', schema: sessionStats } },
+      refusals,
+      async handler(request) {
+        const { caller, params } = request;
+        const found =
+          (await sessions.find(ownerOf(caller), params.id)?.stats()) ??
+          (
+            await askOther(
+              'GET',
+              request,
+              params.id,
+              `/sessions/${encodeURIComponent(params.id)}/stats`,
+            )
+          ).body;
+        return json(found, 200, { 'cache-control': 'no-store' });
+      },
+    }),
+    route({
+      ...family,
+      method: 'DELETE',
+      path: '/sessions/{id}',
+      summary: 'End a live session',
+      responses: { 204: { description: 'It is over; its client was told STOP deleted.' } },
+      refusals,
+      async handler(request) {
+        const { caller, params } = request;
+        const session = sessions.find(ownerOf(caller), params.id);
+        session?.end('deleted');
+        if (session === undefined) {
+          await askOther(
+            'DELETE',
+            request,
+            params.id,
+            `/sessions/${encodeURIComponent(params.id)}`,
+          );
+        }
+        return empty(204);
+      },
+    }),
+  ];
+}
+
+/** Whose sessions a caller may see: undefined, everybody's. */
+const ownerOf = ({ isOperator, ownerId }: Caller): string | undefined =>
+  isOperator ? undefined : ownerId;

@@ -15,7 +15,7 @@ import { check, ValidationError, type ValidationIssue } from './validate.ts';
 type Chunks = readonly Chunk[];
 
 /** The caller of a route that needs no key. */
-const NOBODY: Caller = Object.freeze({ ownerId: '', keyId: '', keyName: '' });
+const NOBODY: Caller = Object.freeze({ ownerId: '', keyId: '', keyName: '', isOperator: false });
 /** Default time limit of a handler. A route sets its own with `timeoutMs`. */
 const HANDLER_TIMEOUT_MS = 15_000;
 
@@ -31,6 +31,9 @@ export async function handleRoute(
   try {
     const isOpen = route.auth === 'none';
     const caller = isOpen ? NOBODY : await authenticate(context, request);
+    if (route.auth === 'operator' && !caller.isOperator) {
+      throw new ServiceError('OPERATOR_REQUIRED');
+    }
     if (request.bodyRefusal) {
       throw request.bodyRefusal;
     }

@@ -17,6 +17,8 @@ export interface Caller {
   readonly ownerId: string;
   readonly keyId: string;
   readonly keyName: string;
+  /** Whether the key has the role of an operator, who sees the sessions of all owners. */
+  readonly isOperator: boolean;
 }
 
 /** A validated request, as a handler gets it. */
@@ -89,9 +91,10 @@ export interface RouteSpec<
   readonly summary: string;
   readonly tag: string;
   /**
-   * 'key': needs an API key and counts against its rate. 'none': open, or checked by the handler.
+   * 'key': needs an API key and counts against its rate. 'operator': the key must have that role.
+   * 'none': open, or checked by the handler.
    */
-  readonly auth: 'key' | 'none';
+  readonly auth: 'key' | 'operator' | 'none';
   readonly params?: Params;
   readonly query?: Query;
   readonly headers?: Headers;

@@ -47,7 +47,10 @@ export interface SessionJournal {
   begin(start: {
     readonly id: string;
     readonly ownerId: string;
+    readonly keyId: string;
     readonly tokenId: string;
+    /** The token is stored under it. */
+    readonly tokenHash: string;
     readonly faceId: string;
     readonly kind: SessionKind;
     readonly aggregator: string | null;

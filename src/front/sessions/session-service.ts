@@ -1,12 +1,11 @@
 // All live sessions of this server: their admission, heartbeats, ends, and the drain before a stop.
 import { every } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { newUuid } from '../../base/ids.ts';
+import { hashSecret, newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
 import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
-import type { SessionStatsReport } from '../../link/messages.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
@@ -232,7 +231,9 @@ export class SessionService {
     void journal.begin({
       id,
       ownerId: grant.ownerId,
+      keyId: grant.keyId,
       tokenId: grant.tokenId,
+      tokenHash: hashSecret(request.query.get('session_token') ?? ''),
       faceId: grant.faceId,
       kind,
       aggregator: grant.sessionAggregator,
@@ -310,12 +311,12 @@ export class SessionService {
     ]);
   }
 
-  /** Statistics of a live session; undefined when it does not exist or is not this owner's. */
-  async stats(ownerId: string, sessionId: string): Promise<SessionStatsReport | undefined> {
+  /** A live session of this server. @param ownerId undefined: of anybody */
+  find(ownerId: string | undefined, sessionId: string): LiveSession | undefined {
     const entry = this.#entries.get(sessionId);
-    return entry === undefined || entry.grant.ownerId !== ownerId
-      ? undefined
-      : await entry.session.stats();
+    return entry && (ownerId ?? entry.grant.ownerId) === entry.grant.ownerId
+      ? entry.session
+      : undefined;
   }
 
   /**

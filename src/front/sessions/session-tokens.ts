@@ -125,7 +125,12 @@ export class SessionTokens {
 
   /** Gives up the claim, if the session still has it. */
   async release(token: string, sessionId: string): Promise<void> {
-    await this.#store.run(RELEASE_CLAIM, [keys.tokenClaim(hashSecret(token))], [sessionId]);
+    await this.releaseHashed(hashSecret(token), sessionId);
+  }
+
+  /** The same by the hash of the token. */
+  async releaseHashed(tokenHash: string, sessionId: string): Promise<void> {
+    await this.#store.run(RELEASE_CLAIM, [keys.tokenClaim(tokenHash)], [sessionId]);
   }
 }
 

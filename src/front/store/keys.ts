@@ -28,6 +28,16 @@ export const keys = {
   journal: () => `${PREFIX}:journal:{live}`,
   /** Hash: live session id → the first part of its record, JSON; ms:id → its duration, ms. */
   journalRecords: () => `${PREFIX}:journal:{live}:records`,
+  /** Sorted set: id of a server → its last heartbeat, ms. */
+  nodeBeats: () => `${PREFIX}:cluster:{nodes}:beats`,
+  /** Sorted set: id of a server that takes sessions → its room. */
+  nodeRooms: () => `${PREFIX}:cluster:{nodes}:rooms`,
+  /** Hash: id of a server → its record, JSON; run:id → id of its process. */
+  nodeRecords: () => `${PREFIX}:cluster:{nodes}:records`,
+  /** Sorted set: id of a dead server → until when another one clears up after it, ms. */
+  nodeClearing: () => `${PREFIX}:cluster:{nodes}:clearing`,
+  /** Hash: live session id → what a listing shows of it, and what its end must free, JSON. */
+  nodeSessions: (nodeId: string) => `${PREFIX}:node:{${nodeId}}:sessions`,
   /** Hash: the record of a face. */
   face: (faceId: string) => `${PREFIX}:face:{${faceId}}`,
   /** Sorted set: face id → createdAt, ms. */

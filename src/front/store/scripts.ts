@@ -6,19 +6,20 @@ export interface Script {
   readonly name: string;
   readonly lua: string;
 }
-const script = (name: string, lua: string): Script => ({ name, lua });
+export const script = (name: string, lua: string): Script => ({ name, lua });
 
-const NOW_MS = `local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)`;
+/** Sets the local `now`, in milliseconds. */
+export const NOW_MS = `local t = redis.call('TIME'); local now = t[1] * 1000 + math.floor(t[2] / 1000)`;
 
 /**
  * Looks up an API key and takes one token of its bucket. KEYS: key, bucket. ARGV: requests per
- * second, burst. Returns hash, owner id, name, revokedAt, and milliseconds to wait (0: allowed).
+ * second, burst. Returns hash, owner id, name, revokedAt, milliseconds to wait (0: allowed), and role.
  */
 export const AUTHENTICATE = script(
   'authenticate',
   `
 ${NOW_MS}
-local record = redis.call('HMGET', KEYS[1], 'hash', 'ownerId', 'name', 'revokedAt')
+local record = redis.call('HMGET', KEYS[1], 'hash', 'ownerId', 'name', 'revokedAt', 'role')
 if not record[1] then return {false} end
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local bucket = redis.call('HMGET', KEYS[2], 'tokens', 'atMs')
@@ -34,7 +35,7 @@ end
 redis.call('HSET', KEYS[2], 'tokens', tostring(tokens), 'atMs', now)
 redis.call('PEXPIRE', KEYS[2], 60000)
 redis.call('HSET', KEYS[1], 'lastUsedAt', now)
-return {record[1], record[2], record[3], record[4] or '', waitMs}`,
+return {record[1], record[2], record[3], record[4] or '', waitMs, record[5] or ''}`,
 );
 
 /** Creates a record. KEYS: key. ARGV: field, value, ... Returns 0 when it exists already. */

@@ -9,7 +9,7 @@ import { ServiceError } from '../../../src/base/errors.ts';
 import { sleep } from '../../../src/base/time.ts';
 import { BodyBudget, UNPROVEN } from '../../../src/front/http/body-budget.ts';
 import { json } from '../../../src/front/http/reply.ts';
-import { route } from '../../../src/front/http/route.ts';
+import { type Caller, route } from '../../../src/front/http/route.ts';
 import { raw, serve, type TestHttp } from './server.ts';
 
 const MIB = 1024 * 1024;
@@ -18,9 +18,7 @@ const pace = { windowMs: 300, bytesPerWindow: 3000, deadlineMs: 1500 };
 let server: TestHttp;
 let checking: Promise<void> = Promise.resolve();
 
-async function authenticate(
-  key: string,
-): Promise<{ ownerId: string; keyId: string; keyName: string }> {
+async function authenticate(key: string): Promise<Caller> {
   await checking;
   if (key === 'limited') {
     throw new ServiceError('RATE_LIMITED', undefined, 1);
@@ -31,7 +29,7 @@ async function authenticate(
   if (!key.startsWith('right')) {
     throw new ServiceError('INVALID_API_KEY');
   }
-  return { ownerId: key, keyId: key, keyName: key };
+  return { ownerId: key, keyId: key, keyName: key, isOperator: false };
 }
 
 const hashOf = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');

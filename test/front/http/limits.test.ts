@@ -50,7 +50,7 @@ beforeAll(async () => {
         if (!key.startsWith('right')) {
           return Promise.reject(new ServiceError('INVALID_API_KEY'));
         }
-        return Promise.resolve({ ownerId: 'o', keyId: key, keyName: 'n' });
+        return Promise.resolve({ ownerId: 'o', keyId: key, keyName: 'n', isOperator: false });
       },
     },
     { openRequestsPerSecond: 2, wrongKeysPerMinute: 5, requestsAtOnce: 3 },

@@ -70,7 +70,7 @@ export async function serve(
       bodyPace: BODY_PACE,
       authenticate: (key) =>
         key === 'right'
-          ? Promise.resolve({ ownerId: 'o', keyId: 'k', keyName: 'n' })
+          ? Promise.resolve({ ownerId: 'o', keyId: 'k', keyName: 'n', isOperator: false })
           : Promise.reject(new ServiceError('INVALID_API_KEY')),
       onRequest: ({ route, method, status }) => {
         requests.push({ route, method, status });

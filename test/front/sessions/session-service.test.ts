@@ -180,7 +180,7 @@ test('a token becomes a session as granted; early messages reach it; its end fre
   assert.ok(speechRing.byteLength > 0);
   assert.deepEqual(history, [`begin owner-1 ava ${sessionId}`]);
   assert.equal(await front.services.quota.usage(keyId), 1);
-  assert.equal(await service.stats('owner-2', sessionId), undefined, "not this owner's");
+  assert.equal(await service.find('owner-2', sessionId)?.stats(), undefined, "not this owner's");
 
   attached[0]!.receive({
     type: 'answer',

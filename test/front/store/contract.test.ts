@@ -82,6 +82,7 @@ for (const [kind, start] of [
         ownerId: 'owner',
         keyId: id,
         keyName: 'laptop',
+        isOperator: false,
       });
       const stored = JSON.stringify(await store.use((client) => client.hgetall(keys.apiKey(id))));
       assert.ok(!stored.includes(key) && !stored.includes(key.slice(3)));
