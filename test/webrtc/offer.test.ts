@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'vitest';
 import type { RtpPacket, RTCPeerConnection } from 'werift';
-import { monotonicMs } from '../../src/base/time.ts';
+import { monotonicMs, sleep } from '../../src/base/time.ts';
 import { createEndpoint, type Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { OfferRequest, Peer, PeerOptions } from '../../src/webrtc/peer.ts';
 import { parseCandidate } from '../../src/webrtc/sdp/candidate.ts';
@@ -11,6 +11,7 @@ import { parseAnswer } from '../../src/webrtc/sdp/offer.ts';
 import { PEER_OPTIONS, RecordingListener } from '../harness/peer-pair.ts';
 import { until } from '../harness/until.ts';
 import { createWeriftConnection } from '../harness/werift-connection.ts';
+import { nack } from './rtcp-messages.ts';
 
 const REQUEST = {
   streamId: 'avatar',
@@ -110,6 +111,18 @@ for (const remote of ['sfu', 'client'] as const) {
     for (const kind of ['audio', 'video']) {
       assert.equal(pair.rtp.filter(({ header }) => header.ssrc === ssrcOf(kind)).length, 5);
     }
+    const [first] = pair.rtp.filter(({ header }) => header.ssrc === ssrcOf('video'));
+    const transport = pair.remote.dtlsTransports[0]!;
+    for (let n = 0; n < 3; n++) {
+      const lost = nack(ssrcOf('video'), [first!.header.sequenceNumber + n]);
+      await transport.iceTransport.connection.send(transport.srtcp.encrypt(lost));
+      await until(() => pair.peer.stats.nacksReceived === n + 1);
+      await sleep(60);
+    }
+    pair.send(4);
+    // An SFU gets what it asked for, a client on a path with losses every packet twice.
+    const { packetsRetransmitted } = pair.peer.stats;
+    assert.ok(remote === 'sfu' ? packetsRetransmitted === 3 : packetsRetransmitted > 6);
   });
 }
 
