@@ -12,13 +12,14 @@ import { findPython, startBaseline } from '../baseline/server.ts';
 import { Fleet } from '../peers/fleet.ts';
 import {
   type Context,
+  type Options,
   type Outcome,
   type Scenario,
   type Server,
   atMost,
   number,
 } from '../scenario.ts';
-import { OUT, benchSpeech, look, startFleet } from './setup.ts';
+import { OUT, benchSpeech, look, settle, startFleet } from './setup.ts';
 
 const TALK = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' } as const;
 /** libvpx's cpu-used in our encoder's default. */
@@ -52,13 +53,13 @@ async function measure(
   pid: number,
   fleet: Fleet,
   emptyMb: number,
-  seconds: number,
+  options: Options,
 ): Promise<Side> {
-  await delay(4000);
+  await settle(options);
   const frames = async (): Promise<number> =>
     (await fleet.figures()).peers.reduce((sum, peer) => sum + peer.frames, 0);
   const [cpuBefore, framesBefore, startMs] = [cpuSeconds(pid), await frames(), performance.now()];
-  await delay(seconds * 1000);
+  await delay(number(options, 'hold') * 1000);
   const elapsed = (performance.now() - startMs) / 1000;
   return {
     name,
@@ -93,7 +94,7 @@ async function run(context: Context): Promise<Outcome> {
   while (fleet.size < sessions) {
     await fleet.openPatiently(TALK);
   }
-  const ours = await measure('mouthpiece', server.pid!, fleet, emptyMb, number(options, 'hold'));
+  const ours = await measure('mouthpiece', server.pid!, fleet, emptyMb, options);
   context.progress(
     `mouthpiece  ${ours.cores.toFixed(2)} cores, ${ours.framesPerSession.toFixed(1)} fps`,
   );
@@ -160,13 +161,7 @@ async function run(context: Context): Promise<Outcome> {
   while (plainFleet.size < sessions) {
     await plainFleet.open();
   }
-  const theirs = await measure(
-    'aiortc',
-    plain.pid,
-    plainFleet,
-    plainEmptyMb,
-    number(options, 'hold'),
-  );
+  const theirs = await measure('aiortc', plain.pid, plainFleet, plainEmptyMb, options);
   context.progress(
     `aiortc      ${theirs.cores.toFixed(2)} cores, ${theirs.framesPerSession.toFixed(1)} fps`,
   );
@@ -228,7 +223,7 @@ export const baseline: Scenario = {
   about:
     'CPU and memory of a session beside those of a plain aiortc server that streams the ' +
     'same pictures (optional: python3-aiortc).',
-  options: { sessions: 6, hold: 15, ratio: 1 },
-  small: { sessions: 1, hold: 2, ratio: 20 },
+  options: { sessions: 6, settle: 4, hold: 15, ratio: 1 },
+  small: { sessions: 1, settle: 1, hold: 2, ratio: 20 },
   run,
 };

@@ -21,7 +21,7 @@ import {
 import { Interval } from '../server-view.ts';
 import { type Step, capacityReport } from './capacity-report.ts';
 import { compareWithP2p } from './room-cost.ts';
-import { OUT, codecOf, kindOf, look, startFleet } from './setup.ts';
+import { OUT, codecOf, kindOf, look, settle, startFleet } from './setup.ts';
 
 const STAGES = [
   'drain',
@@ -34,7 +34,6 @@ const STAGES = [
   'audio',
 ] as const;
 const CYCLE_SECONDS = 10;
-const SETTLE_MS = 4000;
 const REFUSALS_TO_BELIEVE = 8;
 const PROBE: TalkPlan = { cycleSeconds: 3, speechSeconds: 2, pace: 'burst' };
 
@@ -53,7 +52,7 @@ const countAll = ({ peers }: FleetSummary): Counted => ({
 });
 
 async function hold(context: Context, server: Server, fleet: Fleet): Promise<Step> {
-  await delay(SETTLE_MS);
+  await settle(context.options);
   const [before, countedBefore] = [await look(server), countAll(await fleet.figures())];
   const startMs = performance.now();
   await delay(number(context.options, 'hold') * 1000);
@@ -281,6 +280,7 @@ export const capacity: Scenario = {
     from: 4,
     step: 4,
     max: 200,
+    settle: 4,
     hold: 15,
     lateness: 15,
     lips: 120,
@@ -291,7 +291,8 @@ export const capacity: Scenario = {
     from: 2,
     step: 1,
     max: 2,
-    hold: 3,
+    settle: 1,
+    hold: 2,
     expect: 2,
     ratio: 20,
     lateness: 250,

@@ -1,10 +1,8 @@
 // What conversations cost the sessions beside them: lateness of plain sessions beside as many
 // conversations, all on one thread of turns, and beside as many of their own kind instead.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SessionStatsReport } from '../../src/link/messages.ts';
 import { startProviders } from '../../test/talk/provider-server.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
-import { quantile } from '../report/stats.ts';
 import {
   type Context,
   type Outcome,
@@ -14,32 +12,16 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { codecOf, startFleet } from './setup.ts';
+import { LATENESS_NOTE, type Lateness, inWords, latenessOf } from './lateness.ts';
+import { codecOf, settle, startFleet } from './setup.ts';
 
 /** Two fifths speech, as faces in conversations. */
 const PLAN: TalkPlan = { cycleSeconds: 10, speechSeconds: 4, pace: 'burst' };
-const SETTLE_MS = 4000;
 const ANSWER = 'It is a fine day in the mountains, with a little wind from the west.';
 const OWN_MS = { firstToken: 200, token: 25, voice: 120 };
 
-interface Found {
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly skipped: number;
-}
-
-async function statsOf(server: Server, sessionId: string): Promise<SessionStatsReport> {
-  const response = await fetch(`${server.url}/sessions/${sessionId}/stats`, {
-    headers: { 'x-service-api-key': server.apiKey },
-  });
-  if (!response.ok) {
-    throw new Error(`GET /sessions/${sessionId}/stats answered ${response.status}`);
-  }
-  return (await response.json()) as SessionStatsReport;
-}
-
 /** Lateness of plain sessions beside as many others. */
-async function beside(context: Context, server: Server, converses: boolean): Promise<Found> {
+async function beside(context: Context, server: Server, converses: boolean): Promise<Lateness> {
   const { options } = context;
   const set = { processes: 1, codec: codecOf(options) };
   const plain = await startFleet(context, server, set);
@@ -53,23 +35,12 @@ async function beside(context: Context, server: Server, converses: boolean): Pro
     ids.push((await plain.openPatiently(PLAN)).sessionId);
     await others.openPatiently(converses ? undefined : PLAN);
   }
-  await delay(SETTLE_MS + number(options, 'hold') * 1000);
-  const found = await Promise.all(ids.map((id) => statsOf(server, id)));
+  await settle(options);
+  await delay(number(options, 'hold') * 1000);
+  const found = await latenessOf(server, ids);
   await Promise.all([plain.end(), others.end()]);
-  const late = found.map(({ frameLatenessMs }) => frameLatenessMs);
-  const result = {
-    p50Ms: quantile(
-      late.map(({ p50 }) => p50),
-      0.5,
-    ),
-    p99Ms: Math.max(...late.map(({ p99 }) => p99)),
-    skipped: found.reduce((sum, { framesSkipped }) => sum + framesSkipped, 0),
-  };
-  context.progress(
-    `beside ${converses ? 'conversations' : 'sessions'}: lateness p50 ${result.p50Ms.toFixed(1)} ms, ` +
-      `p99 ${result.p99Ms.toFixed(1)} ms, ${result.skipped} frames skipped`,
-  );
-  return result;
+  context.progress(`beside ${converses ? 'conversations' : 'sessions'}: ${inWords(found)}`);
+  return found;
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -95,7 +66,7 @@ async function run(context: Context): Promise<Outcome> {
   });
   const without = await beside(context, server, false);
   const beyond = await beside(context, server, true);
-  const row = (name: string, { p50Ms, p99Ms, skipped }: Found): (string | number)[] => [
+  const row = (name: string, { p50Ms, p99Ms, skipped }: Lateness): (string | number)[] => [
     name,
     p50Ms,
     p99Ms,
@@ -127,17 +98,14 @@ async function run(context: Context): Promise<Outcome> {
       },
     ],
     plots: [],
-    notes: [
-      'Lateness of the last 512 frames of each plain session, by its own statistics; the greatest ' +
-        'p99 of them counts.',
-    ],
+    notes: [LATENESS_NOTE],
   };
 }
 
 export const conversations: Scenario = {
   name: 'conversations',
   about: 'Lateness of plain sessions beside conversations, which share one thread of turns.',
-  options: { codec: 'vp8', sessions: 8, hold: 40, beyond: 5 },
-  small: { sessions: 1, hold: 6, beyond: 250 },
+  options: { codec: 'vp8', sessions: 8, settle: 4, hold: 40, beyond: 5 },
+  small: { sessions: 1, settle: 1, hold: 6, beyond: 250 },
   run,
 };

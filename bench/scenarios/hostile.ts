@@ -136,9 +136,11 @@ async function prepare(
   dataDir: string,
 ): Promise<{ attackers: Attackers; watch: Watch; sessions: number }> {
   const { options } = context;
-  const fleet = await startFleet(context, server, { processes: 1, codec: codecOf(options) });
-  const faceId = await firstFace(server);
-  const apiKey = await attackersKey(dataDir);
+  const [fleet, faceId, apiKey] = await Promise.all([
+    startFleet(context, server, { processes: 1, codec: codecOf(options) }),
+    firstFace(server),
+    attackersKey(dataDir),
+  ]);
   // With their key: the faces of the honest one stay as they are.
   await wakeJobs({ ...server, apiKey });
   const tokens = await createTokens(server, apiKey, faceId);
@@ -227,7 +229,8 @@ async function run(context: Context): Promise<Outcome> {
   let brokenBy: string | undefined = undefined;
   try {
     await phase('calm', []);
-    for (const { name, perSecond } of entryPoints) {
+    const alone = entryPoints.slice(0, number(options, 'alone'));
+    for (const { name, perSecond } of alone) {
       await phase(name, [{ entryPoint: name, perSecond: perSecond * rate }]);
     }
     if (entryPoints.length > 1) {
@@ -244,7 +247,7 @@ async function run(context: Context): Promise<Outcome> {
     if (phases.length === 0) {
       throw error;
     }
-    const next = phases.length <= entryPoints.length ? entryPoints[phases.length - 1]!.name : 'all';
+    const next = entryPoints.slice(0, number(options, 'alone'))[phases.length - 1]?.name ?? 'all';
     const why = error instanceof Error ? error.message : String(error);
     brokenBy = `${next}: ${why}${Number.isNaN(residentMb(server)) ? ' (the server is gone)' : ''}`;
     context.progress(`the run ends here, ${brokenBy}`);
@@ -256,7 +259,7 @@ export const hostile: Scenario = {
   name: 'hostile',
   about:
     'Floods on every entry point beside honest sessions: their frames, latency, /healthz, ' +
-    'new sessions, memory.',
+    'new sessions, memory. --alone N: the first N entry points alone, then all at once.',
   options: {
     honest: 8,
     seconds: 10,
@@ -266,6 +269,7 @@ export const hostile: Scenario = {
     attackers: 1,
     addresses: 4,
     only: '',
+    alone: ENTRY_POINTS.length,
     codec: 'vp8',
     fps: 29,
     times: 2,
@@ -279,6 +283,7 @@ export const hostile: Scenario = {
     seconds: 0.6,
     settle: 0.1,
     rate: 0.1,
+    alone: 2,
     together: 0.5,
     fps: 20,
     times: 10,

@@ -11,7 +11,6 @@ import { Wav2LipNetwork } from '../../src/pipeline/wav2lip/wav2lip-network.ts';
 import { smallNetwork } from '../../test/pipeline/wav2lip/small-network.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
 import { ROOT } from '../run.ts';
-import { quantile } from '../report/stats.ts';
 import {
   type Context,
   type Outcome,
@@ -20,18 +19,15 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { codecOf, startFleet } from './setup.ts';
+import { LATENESS_NOTE, type Lateness, inWords, latenessOf, statsOf } from './lateness.ts';
+import { codecOf, settle, startFleet } from './setup.ts';
 
 const PLAN: TalkPlan = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' };
 const SIDE = 96;
 const FACE = path.join(ROOT, 'models/build/faces/ava.face');
 const TRIAL_LAYERS = 8;
-const SETTLE_MS = 4000;
 
-interface Found {
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly skipped: number;
+interface Found extends Lateness {
   readonly guest: SessionStatsReport;
 }
 
@@ -56,16 +52,6 @@ async function networkOf(runMs: number, folder: string): Promise<{ file: string;
   };
 }
 
-async function statsOf(server: Server, sessionId: string): Promise<SessionStatsReport> {
-  const response = await fetch(`${server.url}/sessions/${sessionId}/stats`, {
-    headers: { 'x-service-api-key': server.apiKey },
-  });
-  if (!response.ok) {
-    throw new Error(`GET /sessions/${sessionId}/stats answered ${response.status}`);
-  }
-  return (await response.json()) as SessionStatsReport;
-}
-
 /** Lateness of the neighbours, all speaking, while a guest with `model` speaks beside them. */
 async function beside(context: Context, server: Server, model: string): Promise<Found> {
   const { options } = context;
@@ -82,26 +68,16 @@ async function beside(context: Context, server: Server, model: string): Promise<
   for (let i = 0; i < number(options, 'neighbours'); i++) {
     ids.push((await fleet.openPatiently(PLAN)).sessionId);
   }
-  await delay(SETTLE_MS + number(options, 'hold') * 1000);
-  const found = await Promise.all(ids.map((id) => statsOf(server, id)));
+  await settle(options);
+  await delay(number(options, 'hold') * 1000);
+  const found = await latenessOf(server, ids);
   const guestStats = await statsOf(server, guest.sessionId);
   await Promise.all([fleet.end(), guests.end()]);
-  const result = {
-    p50Ms: quantile(
-      found.map(({ frameLatenessMs }) => frameLatenessMs.p50),
-      0.5,
-    ),
-    p99Ms: Math.max(...found.map(({ frameLatenessMs }) => frameLatenessMs.p99)),
-    skipped: found.reduce((sum, { framesSkipped }) => sum + framesSkipped, 0),
-    guest: guestStats,
-  };
   context.progress(
-    `beside ${model}: neighbours' lateness p50 ${result.p50Ms.toFixed(1)} ms, ` +
-      `p99 ${result.p99Ms.toFixed(1)} ms, ${result.skipped} frames skipped; its own ` +
-      `p99 ${guestStats.frameLatenessMs.p99.toFixed(1)} ms, ${guestStats.framesSkipped} ` +
-      'skipped',
+    `beside ${model}: neighbours' ${inWords(found)}; its own ` +
+      `p99 ${guestStats.frameLatenessMs.p99.toFixed(1)} ms, ${guestStats.framesSkipped} skipped`,
   );
-  return result;
+  return { ...found, guest: guestStats };
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -158,10 +134,7 @@ async function run(context: Context): Promise<Outcome> {
       },
     ],
     plots: [],
-    notes: [
-      'Lateness of the last 512 frames of each neighbour, by its own statistics; the greatest ' +
-        'p99 of them counts.',
-    ],
+    notes: [LATENESS_NOTE],
   };
 }
 
@@ -170,7 +143,7 @@ export const neighbours: Scenario = {
   about:
     'Lateness of sessions beside one with a network of its own (WAV2LIP_MODEL) that takes ' +
     '--run ms a frame.',
-  options: { codec: 'vp8', neighbours: 3, run: 15, hold: 18, beyond: 5 },
-  small: { neighbours: 1, run: 3, hold: 2, beyond: 250 },
+  options: { codec: 'vp8', neighbours: 3, run: 15, settle: 4, hold: 18, beyond: 5 },
+  small: { neighbours: 1, run: 3, settle: 1, hold: 2, beyond: 250 },
   run,
 };

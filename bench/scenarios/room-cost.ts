@@ -6,7 +6,7 @@ import type { TalkPlan } from '../peers/protocol.ts';
 import { quantile } from '../report/stats.ts';
 import { type Context, type Server, number } from '../scenario.ts';
 import { Interval } from '../server-view.ts';
-import { codecOf, look, startFleet } from './setup.ts';
+import { codecOf, look, settle, startFleet } from './setup.ts';
 
 /** CPU of the worker a session, in cores, one pair a round. */
 export interface RoomCost {
@@ -16,7 +16,8 @@ export interface RoomCost {
   readonly ratio: number;
 }
 
-const SETTLE_MS = 4000;
+/** Sessions of which the client is gone are over by then. */
+const ENDED_MS = 2000;
 
 async function costOf(
   context: Context,
@@ -30,13 +31,12 @@ async function costOf(
   for (let i = 0; i < sessions; i++) {
     await fleet.openPatiently(plan);
   }
-  await delay(SETTLE_MS);
+  await settle(options);
   const before = await look(server);
   await delay(number(options, 'hold') * 1000);
   const after = await look(server);
   await fleet.end();
-  // Sessions of which the client is gone are over within a second.
-  await delay(SETTLE_MS / 2);
+  await delay(ENDED_MS);
   return before === undefined || after === undefined
     ? Number.NaN
     : new Interval(before, after).rate('mouthpiece_worker_cpu_seconds_total') / sessions;

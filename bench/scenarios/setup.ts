@@ -1,6 +1,7 @@
 // What most scenarios begin with: speech to send, a face, CPUs for the load, and a fleet of peers.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { spareCpus } from '../cpus.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
@@ -8,7 +9,7 @@ import { synthesize, trim } from '../../test/harness/speech.ts';
 import { Fleet, type FleetOptions } from '../peers/fleet.ts';
 import type { PeerKind } from '../peers/light-peer.ts';
 import { ROOT } from '../run.ts';
-import { type Context, type Options, type Server, type Target, text } from '../scenario.ts';
+import { type Context, type Options, type Server, type Target, number, text } from '../scenario.ts';
 import { type Scrape, scrape } from '../server-view.ts';
 
 export const OUT = path.join(ROOT, 'bench/out');
@@ -79,6 +80,9 @@ export const kindOf = (options: Options): PeerKind => {
   }
   return kind;
 };
+
+/** Lets what a new load begins with pass: key frames, caches, compiling. `--settle` seconds. */
+export const settle = (options: Options): Promise<void> => delay(number(options, 'settle') * 1000);
 
 export async function startFleet(
   context: Context,
