@@ -82,8 +82,8 @@ export const conversations: Dashboard = {
           'Requests that failed after their repetition, by reason.',
           [
             {
-              expr: sumBy('role, reason', rate('mouthpiece_provider_faults_total')),
-              legend: '{{role}}: {{reason}}',
+              expr: sumBy('role, kind, reason', rate('mouthpiece_provider_faults_total')),
+              legend: '{{role}} {{kind}}: {{reason}}',
             },
           ],
           { width: 8, min: 0 },

@@ -162,6 +162,8 @@ export type FromTalk =
       /** The conversation cannot go on. */
       readonly isFatal: boolean;
     }
+  /** A provider lets the person wait. @param message in words */
+  | { readonly type: 'slow'; readonly sessionId: string; readonly message: string }
   /** Once per opened conversation. */
   | { readonly type: 'ended'; readonly sessionId: string }
   | {

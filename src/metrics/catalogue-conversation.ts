@@ -35,7 +35,7 @@ export const CONVERSATION_METRICS = {
     'front',
     'Requests to providers that failed, after their repetition.',
     {
-      role: PROVIDERS.role,
+      ...PROVIDERS,
       reason: [
         'unauthorised',
         'rate_limited',

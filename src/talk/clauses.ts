@@ -8,8 +8,11 @@ const MIN_LATER = 30;
 /** A clause without punctuation is cut at a space beyond this length. */
 const MAX_CLAUSE = 240;
 
-/** Ends of clauses: punctuation and the space after it; CJK punctuation needs no space. */
-const END = /[.!?;:,…—][)"'”’\]]*\s|[。！？；，、]|\n/g;
+/**
+ * Ends of clauses: punctuation and the space after it; CJK punctuation needs no space. Nor does a
+ * comma after a letter: the space would come with the model's next token, some 25 ms later.
+ */
+const END = /[.!?;:,…—][)"'”’\]]*\s|[。！？；，、]|\n|(?<=\p{L})[,;]$/gu;
 
 /** @returns the length of the first clause in `text`; 0 while it is not complete */
 function clauseLength(text: string, minimum: number): number {

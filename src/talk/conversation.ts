@@ -68,6 +68,9 @@ export class Conversation {
         const isFatal = fault === 'unauthorised' || this.#failedTurns >= MAX_FAILED_TURNS;
         this.#tell({ type: 'fault', role, kind, fault, message, isFatal });
       },
+      onSlow: (message) => {
+        this.#tell({ type: 'slow', message });
+      },
     });
     this.#providers = providers;
     const engine = await startTurns(library, {

@@ -12,6 +12,7 @@ export interface AudioFrame {
 
 /** A message of a chat context. Items of other types have no role. */
 export interface ChatItem {
+  readonly id: string;
   readonly type: string;
   readonly role?: 'system' | 'developer' | 'user' | 'assistant';
   readonly textContent?: string;

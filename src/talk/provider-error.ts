@@ -11,9 +11,9 @@ export class ProviderError extends Error {
     this.fault = fault;
   }
 
-  /** Another attempt may succeed. */
+  /** Another attempt may succeed, and the person has not waited for long yet. */
   get isRetryable(): boolean {
-    return !['unauthorised', 'refused', 'malformed'].includes(this.fault);
+    return !['unauthorised', 'refused', 'malformed', 'timeout'].includes(this.fault);
   }
 }
 

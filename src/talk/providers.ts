@@ -1,4 +1,5 @@
 // The providers of one conversation as its turns need them: retries, faults, usage and times.
+import { after } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { ConversationSpec, ProviderKind, ProviderRole } from '../link/talk-messages.ts';
 import { SPEECH_RATE } from '../media/timeline.ts';
@@ -25,11 +26,21 @@ export interface ProviderListener {
   /** A request is over; `fault`: it failed, and was not or will not be repeated. */
   onAnswer(role: ProviderRole, kind: ProviderKind, seconds: number): void;
   onFault(role: ProviderRole, kind: ProviderKind, error: ProviderError): void;
+  /** A request has no result yet, and the person waits for it. @param message in words */
+  onSlow(message: string): void;
   onUsage(tokens: number, voiceSeconds: number): void;
 }
 
 /** Attempts of a request that has not yielded anything yet. */
 const ATTEMPTS = 2;
+/** A result that takes longer than this is told to the person. */
+const SLOW_MS = 3000;
+const WHO: Readonly<Record<ProviderRole, string>> = {
+  language_model: 'The language model',
+  voice: 'The voice',
+  recogniser: 'The recogniser',
+};
+const SPEAKABLE = /[\p{L}\p{N}]/u;
 /** Asks a model for the rest of a reply that was held and goes on. */
 const GO_ON = 'Go on from exactly where you stopped. Repeat nothing.';
 /** Samples of one frame of the voice: 40 ms. Small ones reach the lips early. */
@@ -59,6 +70,9 @@ export function createProviders(
       : undefined;
   const localEar = ear.kind === 'local' ? new LocalEar() : undefined;
 
+  /** Since `takeVoiceFault`. */
+  let hasVoiceFailed = false;
+
   /** Runs a request; repeats it once if it failed before its first result. */
   async function* attempt<T>(
     role: ProviderRole,
@@ -66,36 +80,40 @@ export function createProviders(
     signal: AbortSignal,
     make: () => AsyncIterable<T>,
   ): AsyncGenerator<T> {
-    const who = {
-      language_model: 'The language model',
-      voice: 'The voice',
-      recogniser: 'The recogniser',
-    };
-    for (let count = 1; ; count++) {
-      const startMs = monotonicMs();
-      let hasYielded = false;
-      try {
-        for await (const value of make()) {
-          if (!hasYielded) {
-            hasYielded = true;
-            listener.onAnswer(role, kind, (monotonicMs() - startMs) / 1000);
+    const slow = after(SLOW_MS, 'the word of a slow provider', () => {
+      listener.onSlow(`${WHO[role]} takes long to answer`);
+    });
+    try {
+      for (let count = 1; ; count++) {
+        const startMs = monotonicMs();
+        let hasYielded = false;
+        try {
+          for await (const value of make()) {
+            if (!hasYielded) {
+              hasYielded = true;
+              clearTimeout(slow);
+              listener.onAnswer(role, kind, (monotonicMs() - startMs) / 1000);
+            }
+            if (signal.aborted) {
+              return;
+            }
+            yield value;
           }
+          return;
+        } catch (error) {
           if (signal.aborted) {
             return;
           }
-          yield value;
-        }
-        return;
-      } catch (error) {
-        if (signal.aborted) {
-          return;
-        }
-        const failure = toProviderError(who[role], error);
-        if (hasYielded || count >= ATTEMPTS || !failure.isRetryable) {
-          listener.onFault(role, kind, failure);
-          return;
+          const failure = toProviderError(WHO[role], error);
+          if (hasYielded || count >= ATTEMPTS || !failure.isRetryable) {
+            hasVoiceFailed ||= role === 'voice';
+            listener.onFault(role, kind, failure);
+            return;
+          }
         }
       }
+    } finally {
+      clearTimeout(slow);
     }
   }
 
@@ -168,7 +186,7 @@ export function createProviders(
         clause.samples += pcm.length;
         yield* framesOf(pcm, clause, signal);
       }
-      clause.isComplete = true;
+      clause.isComplete = !hasVoiceFailed;
       await feeding;
     } finally {
       reply.close();
@@ -186,6 +204,9 @@ export function createProviders(
       if (!(await gate.passes(signal))) {
         return;
       }
+      if (!SPEAKABLE.test(part)) {
+        continue; // a smiley, a dash: no voice has a sound for it
+      }
       if (isFirst) {
         listener.onStep('firstClause');
       }
@@ -199,8 +220,11 @@ export function createProviders(
         clause.samples += pcm.length;
         yield* framesOf(pcm, clause, signal);
       }
-      clause.isComplete = true;
       listener.onUsage(0, clause.samples / SPEECH_RATE);
+      if (hasVoiceFailed) {
+        return; // the rest of the reply would have a hole
+      }
+      clause.isComplete = true;
     }
   }
 
@@ -220,6 +244,11 @@ export function createProviders(
 
   return {
     gates,
+    takeVoiceFault: () => {
+      const found = hasVoiceFailed;
+      hasVoiceFailed = false;
+      return found;
+    },
     reply,
     speak,
     transcribe,

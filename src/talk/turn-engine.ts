@@ -4,11 +4,18 @@
 import { SPEECH_RATE } from '../media/timeline.ts';
 import { monotonicMs, sleep, wallMs } from '../base/time.ts';
 import type { SpeechRingWriter } from '../link/speech-ring.ts';
-import type { AgentSession, AudioFrame, ChatContext, SpeechEvent, TalkLibrary } from './library.ts';
+import type {
+  AgentSession,
+  AudioFrame,
+  ChatContext,
+  ChatItem,
+  SpeechEvent,
+  TalkLibrary,
+} from './library.ts';
 import type { DetectorClient } from './detector-client.ts';
+import { HeardReplies } from './heard-replies.ts';
 import { Playback } from './playback.ts';
 import type { SpokenClause } from './spoken-text.ts';
-
 import {
   type ChatMessage,
   END_SILENCE_MS,
@@ -39,8 +46,9 @@ const MAX_END_WAIT_MS = 2000;
 const INTERRUPT_MS = 260;
 /** After an interruption without words the face goes on. */
 const RESUME_MS = 1200;
-/** A recogniser that says nothing for this long after speech has failed. */
-const TRANSCRIPT_WAIT_MS = 6000;
+/** The library's own time limits, beyond those of the providers: those tell what failed. */
+const TRANSCRIPT_WAIT_MS = 20_000;
+const SPEECH_WAIT_MS = 60_000;
 /** Pause between looks whether the ring has room. */
 const ROOM_POLL_MS = 20;
 /** Key of a frame's clause in its user data. */
@@ -63,7 +71,8 @@ export async function startTurns(
   options: TurnEngineOptions,
 ): Promise<TurnEngine> {
   const microphone = createMicrophone(library);
-  const { output, playback, cut } = createOutput(library, options);
+  const replies = new HeardReplies();
+  const { output, playback } = createOutput(library, options, replies);
   const { transcribe, listen, finalise } = options.providers;
   const utterances = new UtteranceRecogniser(transcribe ?? (() => Promise.resolve('')));
   const vad = createVad(
@@ -81,17 +90,11 @@ export async function startTurns(
     });
   session.input.audio = microphone.input;
   session.output.audio = output;
-  observe(session, {
-    ...options.listener,
-    onItem: (role, text, isInterrupted) => {
-      if (role === 'assistant') {
-        cut.text = '';
-      }
-      options.listener.onItem(role, text, isInterrupted);
-    },
-  });
+  observe(session, options, replies);
   await session.start({
-    agent: createAgent(library, options, hear, () => cut.text || playback.heardText.trim()),
+    agent: createAgent(library, options, hear, (context) =>
+      replies.messages(context, playback.heardText),
+    ),
     record: false,
   });
   return {
@@ -143,9 +146,11 @@ function createMicrophone(library: TalkLibrary) {
   };
 }
 
-function createOutput(library: TalkLibrary, { ring, listener, providers }: TurnEngineOptions) {
-  /** What was heard of an interrupted reply, until the library has it in its history. */
-  const cut = { text: '' };
+function createOutput(
+  library: TalkLibrary,
+  { ring, listener, providers }: TurnEngineOptions,
+  replies: HeardReplies,
+) {
   class Output extends library.voice.AudioOutput {
     readonly playback = new Playback(ring, {
       onStarted: () => {
@@ -156,7 +161,7 @@ function createOutput(library: TalkLibrary, { ring, listener, providers }: TurnE
         listener.onSpoken(text);
       },
       onFinished: (seconds, isInterrupted, text) => {
-        cut.text = isInterrupted ? text.trim() : '';
+        replies.add(text);
         this.onPlaybackFinished({
           playbackPosition: seconds,
           interrupted: isInterrupted,
@@ -210,7 +215,7 @@ function createOutput(library: TalkLibrary, { ring, listener, providers }: TurnE
     }
   }
   const output = new Output();
-  return { output, playback: output.playback, cut };
+  return { output, playback: output.playback };
 }
 
 function createSession(library: TalkLibrary, vad: object, isPreemptive: boolean): AgentSession {
@@ -258,6 +263,8 @@ function createSession(library: TalkLibrary, vad: object, isPreemptive: boolean)
     // The default ignores interruptions in the first three seconds.
     aecWarmupDuration: null,
     transcriptionTimeout: TRANSCRIPT_WAIT_MS,
+    ttsReadIdleTimeout: SPEECH_WAIT_MS,
+    forwardAudioIdleTimeout: SPEECH_WAIT_MS,
     userAwayTimeout: null,
   });
 }
@@ -266,7 +273,7 @@ function createAgent(
   library: TalkLibrary,
   options: TurnEngineOptions,
   listen: NonNullable<TurnProviders['listen']>,
-  cutReply: () => string,
+  messages: (context: ChatContext) => ChatMessage[],
 ): object {
   const { providers } = options;
   class MouthpieceAgent extends library.voice.Agent {
@@ -279,7 +286,7 @@ function createAgent(
     }
 
     async llmNode(context: ChatContext): Promise<ReadableStream<string>> {
-      return streamOf((signal) => providers.reply(messagesOf(context, cutReply()), signal));
+      return streamOf((signal) => providers.reply(messages(context), signal));
     }
 
     async ttsNode(text: ReadableStream<string>): Promise<ReadableStream<AudioFrame>> {
@@ -297,7 +304,11 @@ function createAgent(
   return new MouthpieceAgent({ instructions: options.instructions, chatCtx });
 }
 
-function observe(session: AgentSession, listener: TurnListener): void {
+function observe(
+  session: AgentSession,
+  { listener, providers }: TurnEngineOptions,
+  replies: HeardReplies,
+): void {
   session.on('user_state_changed', ({ newState }: { newState: string }) => {
     if (newState === 'speaking' || newState === 'listening') {
       listener.onUserState(newState);
@@ -314,34 +325,17 @@ function observe(session: AgentSession, listener: TurnListener): void {
       listener.onTranscript(transcript, isFinal);
     },
   );
-  session.on(
-    'conversation_item_added',
-    ({ item }: { item: { role?: string; textContent?: string; interrupted?: boolean } }) => {
-      if (item.role === 'user' || item.role === 'assistant') {
-        listener.onItem(item.role, item.textContent ?? '', item.interrupted === true);
-      }
-    },
-  );
+  session.on('conversation_item_added', ({ item }: { item: ChatItem }) => {
+    if (item.role === 'user') {
+      listener.onItem('user', item.textContent ?? '', false);
+    } else if (item.role === 'assistant') {
+      const isCut = providers.takeVoiceFault() || item.interrupted === true;
+      listener.onItem('assistant', replies.enter(item, isCut), isCut);
+    }
+  });
   session.on('close', ({ error }: { error?: unknown }) => {
     listener.onClosed(error);
   });
-}
-
-/**
- * The messages of a context, without what is not said.
- * @param cutReply what was heard of an interrupted reply that the context does not hold yet
- */
-function messagesOf(context: ChatContext, cutReply: string): ChatMessage[] {
-  const messages = context.items.flatMap(({ type, role, textContent }): ChatMessage[] =>
-    type !== 'message' || role === undefined || textContent === undefined
-      ? []
-      : [{ role: role === 'developer' ? 'system' : role, content: textContent }],
-  );
-  if (cutReply !== '') {
-    const at = messages.at(-1)?.role === 'user' ? messages.length - 1 : messages.length;
-    messages.splice(at, 0, { role: 'assistant', content: cutReply });
-  }
-  return messages;
 }
 
 /** A generator as a stream; cancelling the stream aborts the generator's signal. */

@@ -2,8 +2,11 @@
 import type { ReplyGates } from './reply-gates.ts';
 import type { SpokenClause } from './spoken-text.ts';
 
-/** Silence after which speech has ended, for the voice activity detector and the end of a turn. */
-export const END_SILENCE_MS = 300;
+/**
+ * Silence after which speech has ended, for the voice activity detector and the end of a turn: nine
+ * windows of the detector.
+ */
+export const END_SILENCE_MS = 288;
 
 /** A message of the history, for a language model. */
 export interface ChatMessage {
@@ -29,6 +32,8 @@ export interface TurnProviders {
   readonly gates: ReplyGates;
   readonly reply: (messages: readonly ChatMessage[], signal: AbortSignal) => AsyncIterable<string>;
   readonly speak: (text: AsyncIterable<string>, signal: AbortSignal) => AsyncIterable<VoiceAudio>;
+  /** Whether the voice failed since the last call: not all of a reply was spoken. */
+  readonly takeVoiceFault: () => boolean;
   /** Recognises one utterance. */
   readonly transcribe?: (pcm: Int16Array, signal: AbortSignal) => Promise<string>;
   /** Recognises continuously, instead of `transcribe`. */

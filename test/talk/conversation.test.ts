@@ -6,8 +6,11 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { FromTalk } from '../../src/link/talk-messages.ts';
 import { createSpeechRing } from '../../src/link/speech-ring.ts';
+import { END_SILENCE_MS } from '../../src/talk/turn-types.ts';
+import { patience } from '../harness/machine.ts';
 import { ROOT } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
+import { until } from '../harness/until.ts';
 import { type ProviderServer, startProviders } from './provider-server.ts';
 import { Person, type TalkThread, specOf, startTalkThread } from './talk-thread.ts';
 
@@ -55,6 +58,37 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
     }
   }
 
+  /** A turn, from the last sound of the person to the first packet of the reply. */
+  interface Turn {
+    /** By the clock of the test. */
+    readonly totalMs: number;
+    /** By the clock of the conversation. */
+    readonly clockMs: number;
+    /** Without the end of the turn and what its providers took, by their clocks. */
+    readonly ownMs: number;
+  }
+
+  /** The person says something and hears the reply begin. */
+  async function turnOf(person: Person, pcm: Int16Array): Promise<Turn> {
+    const first = providers.events.length;
+    const from = talk.messages.length;
+    const last = pcm.findLastIndex((value) => Math.abs(value) > 500);
+    const endMs = (await person.say(pcm)) - (pcm.length - last) / 16;
+    const { times } = await talk.until('turn', (one) => talk.messages.indexOf(one) >= from);
+    const heard = person.packets.find(({ atMs, isSpeech }) => isSpeech && atMs > endMs)!;
+    const events = providers.events.slice(first);
+    const [chat, speech, sound] = ['chat', 'speech', 'sound'].map((kind) =>
+      events.find((event) => event.kind === kind)!,
+    );
+    const clause = events.find(({ kind, detail }) => kind === 'token' && detail.endsWith(','))!;
+    const theirs = clause.atMs - chat!.atMs + sound!.atMs - speech!.atMs;
+    return {
+      totalMs: Math.round(heard.atMs - endMs),
+      clockMs: Math.round(times.totalMs),
+      ownMs: Math.round(times.totalMs - END_SILENCE_MS - theirs),
+    };
+  }
+
   /** When the voice begins in a recording. */
   const onsetMs = (pcm: Int16Array): number => pcm.findIndex((value) => Math.abs(value) > 500) / 16;
 
@@ -67,23 +101,42 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
 
   test('hears, answers, is interrupted, and goes on from what was heard', async () => {
     const { behaviour } = providers;
-    behaviour.replies = [LONG, 'All right. I have stopped.'];
-    behaviour.transcripts = ['what is the weather like today', 'please stop that now'];
+    const short = 'It is a fine day in the mountains, today.';
+    const asks = 'what is the weather like today';
+    behaviour.replies = [short, short, LONG, 'All right. I have stopped.'];
+    behaviour.transcripts = [asks, asks, asks, 'please stop that now'];
     const question = await synthesize('what is the weather like today');
     const stop = await synthesize('please stop that now');
     await conversing({ firstMessage: 'Welcome to the house.' }, async (person) => {
       await talk.until('item', ({ item }) => item.text === 'Welcome to the house.');
-      await person.say(question.pcm);
-      const { times } = await talk.until('turn');
-      // 300 ms of silence end the turn; the providers take 200 ms, 8 tokens of 25 ms, and 120 ms.
-      const ownMs = times.totalMs - 300 - 200 - 8 * 25 - 120;
-      console.info(`turn ${Math.round(times.totalMs)} ms, own share ${Math.round(ownMs)} ms`);
-      assert.ok(times.totalMs > 700, `the providers alone take 820 ms: ${times.totalMs}`);
+      const turns: Turn[] = [];
+      let answered = 0;
+      for (const reply of [short, short, LONG]) {
+        answered = talk.messages.length;
+        turns.push(await turnOf(person, question.pcm));
+        if (reply === short) {
+          await talk.until(
+            'item',
+            (one) => one.item.role === 'assistant' && talk.messages.indexOf(one) >= answered,
+          );
+        }
+      }
+      const least = (key: keyof Turn): number => Math.min(...turns.map((turn) => turn[key]));
+      console.info(
+        turns.map((turn) => JSON.stringify(turn)).join('; '),
+        `patience ${patience().toFixed(1)}`,
+      );
+      // The best of three turns: neighbours of this machine can only make one longer.
+      assert.ok(least('clockMs') < 900 * patience(), `${least('clockMs')} ms`);
+      assert.ok(least('ownMs') < 150 * patience(), `own share ${least('ownMs')} ms`);
       // The model is still writing when it is interrupted.
       behaviour.tokenMs = 200;
       await talk.until(
         'caption',
-        ({ role, text }) => role === 'assistant' && /mountains/.test(text),
+        (one) =>
+          one.role === 'assistant' &&
+          /mountains/.test(one.text) &&
+          talk.messages.indexOf(one) > answered,
       );
       const voiceMs = performance.now() + onsetMs(stop.pcm);
       const told = talk.until('bargeIn').then(({ silenceMs }) => ({
@@ -97,37 +150,41 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
       // From the last packet before the interruption on: the voice pauses between words too.
       const silentMs = person.silentSince(toldMs - 60)!;
       const aborted = providers.events.find(({ kind }) => kind === 'chat aborted')!;
-      const next = providers.events.filter(({ kind }) => kind === 'chat')[1]!;
+      const next = providers.events.filter(({ kind }) => kind === 'chat').at(-1)!;
       console.info(
         `interruption: silence ${Math.round(silentMs - voiceMs)} ms after the voice, ` +
           `${Math.round(silenceMs)} ms after its detection; the model is aborted ` +
           `${Math.round(aborted.atMs - silentMs)} ms after that`,
       );
+      assert.ok(silentMs - voiceMs < 450 * patience(), `${silentMs - voiceMs} ms to silence`);
+      assert.ok(aborted.atMs - silentMs < 200 * patience(), 'the model is aborted at once');
       assert.ok(aborted.atMs < next.atMs, 'aborted before the turn is known to be one');
       const asked = providers.events.filter(
         ({ kind, atMs }) => kind === 'speech' && atMs > silentMs && atMs < next.atMs,
       );
       assert.deepEqual(asked, [], 'no voice is asked for after the silence');
     });
-    const [welcome, asked, cut, stopped, last] = itemsOf();
-    assert.deepEqual(
-      [welcome, asked, stopped, last],
-      [
-        { role: 'assistant', text: 'Welcome to the house.' },
-        { role: 'user', text: 'what is the weather like today' },
-        { role: 'user', text: 'please stop that now' },
-        { role: 'assistant', text: 'All right. I have stopped.' },
-      ],
-    );
+    const items = itemsOf();
+    const cut = items.at(-3);
+    const said = [
+      { role: 'assistant', text: 'Welcome to the house.' },
+      { role: 'user', text: asks },
+      { role: 'assistant', text: short },
+      { role: 'user', text: asks },
+      { role: 'assistant', text: short },
+      { role: 'user', text: asks },
+      { role: 'assistant', text: cut!.text },
+      { role: 'user', text: 'please stop that now' },
+      { role: 'assistant', text: 'All right. I have stopped.' },
+    ];
+    assert.deepEqual(items, said);
     assert.ok(LONG.startsWith(cut!.text) && cut!.text.length < LONG.length / 2, cut!.text);
     assert.match(cut!.text, /mountains/);
     // The model is told what was heard, and not what was written.
-    assert.deepEqual(providers.chats.at(-1)!.messages.slice(1), [
-      { role: 'assistant', content: 'Welcome to the house.' },
-      { role: 'user', content: 'what is the weather like today' },
-      { role: 'assistant', content: cut!.text },
-      { role: 'user', content: 'please stop that now' },
-    ]);
+    assert.deepEqual(
+      providers.chats.at(-1)!.messages.slice(1),
+      said.slice(0, -1).map(({ role, text }) => ({ role, content: text })),
+    );
   });
 
   test('a cough stops the face for a moment only', async () => {
@@ -149,6 +206,7 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
       const silentMs = person.silentSince(coughMs + 200)!;
       const soundMs = person.packets.find(({ atMs, isSound }) => isSound && atMs > silentMs)!.atMs;
       console.info(`a cough: silent for ${Math.round(soundMs - silentMs)} ms`);
+      assert.ok(soundMs - silentMs < 2000 * patience(), `${soundMs - silentMs} ms`);
     });
     // The model was aborted amid its reply, and asked for the rest of it.
     const { messages } = providers.chats[1]!;
@@ -189,6 +247,47 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
       await talk.until('item', ({ item }) => item.role === 'assistant');
       await person.say(hello.pcm);
       await talk.until('item', ({ item }) => item.text === 'Here I am again.');
+    });
+  });
+
+  test('what was not heard is in no history: the first message, and a voice that fails', async () => {
+    const { behaviour, events } = providers;
+    const [first, rest] = ['It is a fine day in the mountains,', ' and the wind is from the west.'];
+    behaviour.replies = [first + rest, 'Yes.'];
+    behaviour.transcripts = ['hello', 'are you there'];
+    behaviour.firstTokenMs = 3200;
+    const hello = await synthesize('hello there');
+    await conversing({ firstMessage: LONG }, async (person) => {
+      await talk.until('caption', ({ text }) => /fine day/.test(text));
+      talk.post({ type: 'interrupt', sessionId: `s${count}` });
+      const { item: welcome } = await talk.until('item');
+      assert.ok(welcome.interrupted && LONG.startsWith(welcome.text), welcome.text);
+      assert.ok(welcome.text.length < LONG.length / 2, welcome.text);
+      behaviour.tokenMs = 150;
+      events.length = 0;
+      await person.say(hello.pcm);
+      const slow = await talk.until('slow');
+      assert.equal(slow.message, 'The language model takes long to answer');
+      await until(() => events.some(({ kind }) => kind === 'speech'), 20_000);
+      behaviour.status.set('/v1/audio/speech', 500);
+      const fault = await talk.until('fault');
+      assert.deepEqual([fault.role, fault.fault, fault.isFatal], ['voice', 'server_error', false]);
+      const { item: cut } = await talk.until(
+        'item',
+        ({ item }) => item.role === 'assistant' && item !== welcome,
+      );
+      assert.deepEqual([cut.text, cut.interrupted], [first, true]);
+      behaviour.status.clear();
+      behaviour.firstTokenMs = 200;
+      await person.say(hello.pcm);
+      await talk.until('item', ({ item }) => item.text === 'Yes.');
+      assert.deepEqual(
+        providers.chats
+          .at(-1)!
+          .messages.slice(1)
+          .map(({ content }) => content),
+        [welcome.text, 'hello', first, 'are you there'],
+      );
     });
   });
 

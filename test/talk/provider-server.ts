@@ -60,6 +60,11 @@ export interface ProviderServer {
 const bodyOf = async (request: IncomingMessage): Promise<Buffer> =>
   Buffer.concat(await request.toArray());
 
+function respondText(response: ServerResponse, text: string): void {
+  const type = text.startsWith('{') ? 'application/json' : 'text/html';
+  response.writeHead(200, { 'content-type': type }).end(text);
+}
+
 /** Starts the server on a free port of the loopback. */
 export async function startProviders(): Promise<ProviderServer> {
   const behaviour = new Behaviour();
@@ -114,6 +119,7 @@ export async function startProviders(): Promise<ProviderServer> {
         return;
       }
       send({ content: token });
+      note('token', token);
       await sleep(behaviour.tokenMs);
     }
     send({}, 'stop');
@@ -126,9 +132,21 @@ export async function startProviders(): Promise<ProviderServer> {
     note('speech', input);
     const { pcm } = await synthesize(input, 'rms');
     await sleep(behaviour.voiceMs);
+    note('sound', input);
+    const fault = behaviour.fault.get('/v1/audio/speech');
+    if (fault === 'garbage') {
+      respondText(response, '<html>');
+      return;
+    }
     response.writeHead(200, { 'content-type': 'audio/pcm' });
     const bytes = upsample(pcm);
     for (let at = 0; at < bytes.length; at += 9601) {
+      if (at > 0 && fault === 'cut') {
+        response.destroy();
+      }
+      if (at > 0 && fault !== undefined) {
+        return; // silence: it stays open
+      }
       response.write(bytes.subarray(at, at + 9601));
       await sleep(5);
     }
@@ -150,8 +168,16 @@ export async function startProviders(): Promise<ProviderServer> {
     const text = given ?? (await new LocalEar().transcribe(pcm, new AbortController().signal));
     heard.push(text);
     note('transcript', text);
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ text }));
+    const fault = behaviour.fault.get('/v1/audio/transcriptions');
+    if (fault === 'cut') {
+      response.writeHead(200, { 'content-length': 100 }).write('{"text": ');
+      await sleep(5);
+      response.destroy();
+    } else if (fault === 'garbage') {
+      respondText(response, '<html>');
+    } else if (fault === undefined) {
+      respondText(response, JSON.stringify({ text }));
+    }
   }
 
   const server = createServer((request, response) => {

@@ -57,6 +57,7 @@ function ours(origin: string, parts: { voice?: VoiceSpec; ear?: EarSpec }): Ours
       found.faults.push(`${role} ${kind} ${fault}`);
       found.messages.push(message);
     },
+    onSlow: () => {},
     onUsage: () => {},
   });
   return { ...found, steps, providers };

@@ -75,6 +75,44 @@ test('a language model streams; its faults have a reason each', async () => {
     providers.behaviour.fault.set('/v1/chat/completions', kind);
     assert.equal(await faultOf(), fault);
   }
+  providers.behaviour.fault.clear();
+  providers.behaviour.replies = [''];
+  assert.equal(await faultOf(), 'malformed', 'an answer without words would be a silent face');
+});
+
+test('every fault of a voice or a recogniser over HTTP has its reason, and its words', async () => {
+  const { behaviour, baseUrl } = providers;
+  behaviour.transcripts = Array.from({ length: 9 }, () => 'hello');
+  const pcm = new Int16Array(1600);
+  const remote = { kind: 'openai', baseUrl, apiKey: 'k', model: 'm' } as const;
+  const ask = {
+    '/v1/audio/speech': () =>
+      all(endpointSpeech({ ...remote, voice: 'v' }, 'Good morning', signal)),
+    '/v1/audio/transcriptions': () => transcription(remote, pcm, 'en', signal),
+  };
+  for (const path of Object.keys(ask) as (keyof typeof ask)[]) {
+    for (const [fault, reason] of [
+      [401, 'unauthorised'],
+      [429, 'rate_limited'],
+      [500, 'server_error'],
+      ['cut', 'cut_off'],
+      ['garbage', 'malformed'],
+    ] as const) {
+      if (typeof fault === 'number') {
+        behaviour.status.set(path, fault);
+      } else {
+        behaviour.fault.set(path, fault);
+      }
+      await assert.rejects(ask[path](), (error) => {
+        assert.ok(error instanceof ProviderError);
+        assert.equal(error.fault, reason, `${path}: ${fault}`);
+        assert.match(error.message, /^The (?:voice|recogniser) [a-z]/);
+        return true;
+      });
+      behaviour.status.clear();
+      behaviour.fault.clear();
+    }
+  }
 });
 
 test("a voice behind OpenAI's API streams, and its sound arrives whole", async () => {
@@ -152,6 +190,16 @@ test('a text is cut into clauses while it streams, and nothing of it is lost', a
   assert.equal(clauses.join(''), text);
   assert.ok(!clauses.some((clause) => /Dr\. $|3\.$/.test(clause)), JSON.stringify(clauses));
   assert.ok(clauses.length > 2, JSON.stringify(clauses));
+});
+
+test('a comma after a word ends a clause before the next token, one in a number does not', async () => {
+  async function* tokens() {
+    yield* ['It costs us 3,', '500 in the mountains,', ' with'];
+  }
+  assert.deepEqual(await all(clausesOf(tokens())), [
+    'It costs us 3,500 in the mountains,',
+    ' with',
+  ]);
 });
 
 test('of a clause that is cut, whole words count, by its sound or by its own times', () => {

@@ -99,8 +99,12 @@ export async function startTalkThread(): Promise<TalkThread> {
 /** The person and the media worker of one conversation, in real time. */
 export class Person {
   readonly rings = { microphoneRing: createSpeechRing(), speechRing: createSpeechRing() };
-  /** Packets of the face: when each left, and whether it held sound. */
-  readonly packets: { readonly atMs: number; readonly isSound: boolean }[] = [];
+  /** Packets of the face: when each left, whether it held speech, and whether that was loud. */
+  readonly packets: {
+    readonly atMs: number;
+    readonly isSpeech: boolean;
+    readonly isSound: boolean;
+  }[] = [];
   readonly #microphone = new SpeechRingWriter(this.rings.microphoneRing);
   readonly #speech = new SpeechRingReader(this.rings.speechRing);
   readonly #timer: NodeJS.Timeout;
@@ -160,6 +164,7 @@ export class Person {
     this.#speech.setHeard(0);
     this.packets.push({
       atMs: performance.now(),
+      isSpeech: count > 0,
       isSound: count > 0 && heard.some((sample) => Math.abs(sample) > 100),
     });
   }

@@ -45,6 +45,7 @@ export function createConversationMeter(metrics: Metrics): ConversationMeter {
           metrics
             .counter('mouthpiece_provider_faults_total', {
               role: message.role,
+              kind: message.kind,
               reason: message.fault,
             })
             .add();

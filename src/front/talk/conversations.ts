@@ -214,6 +214,9 @@ export class Conversations {
           host?.send({ type: 'conversation', problem: message.message });
         }
         return;
+      case 'slow':
+        host?.send({ type: 'conversation', problem: message.message });
+        return;
       case 'ended':
         if (!record.isHeld && !RETURNABLE.has(record.reason)) {
           this.#finish(record);

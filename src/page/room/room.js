@@ -166,7 +166,9 @@ function connect(ticket, stream) {
 function onConversation({ state, problem, caption }) {
   if (state !== undefined) {
     show(state);
-    notice('');
+    if (state === 'thinking' || state === 'speaking') {
+      notice(''); // the next answer: what went wrong with the last one is read by now
+    }
   }
   if (problem !== undefined) {
     notice(`${problem}.`);

@@ -8,6 +8,9 @@ import { post } from './http.ts';
 /** Longest line of an event stream. */
 const MAX_LINE_CHARS = 1 << 20;
 
+/** A model that runs on the operator's own machine is loaded by its first request. */
+const WAIT_MS = 20_000;
+
 type ChatSpec = Extract<MindSpec, { kind: 'chat' }>;
 
 /**
@@ -30,8 +33,10 @@ export async function* chatReply(
     },
     body: JSON.stringify({ model: spec.model, messages, stream: true }),
     signal,
+    waitMs: WAIT_MS,
   });
   let isDone = false;
+  let hasText = false;
   for await (const data of eventData(chunks)) {
     if (data === '[DONE]') {
       isDone = true;
@@ -40,11 +45,15 @@ export async function* chatReply(
     const { text, isLast } = parseDelta(data);
     isDone ||= isLast;
     if (text !== '') {
+      hasText = true;
       yield text;
     }
   }
   if (!isDone && !signal.aborted) {
     throw new ProviderError('cut_off', `${who} broke off its answer`);
+  }
+  if (!hasText && !signal.aborted) {
+    throw new ProviderError('malformed', `${who} answered without words`);
   }
 }
 

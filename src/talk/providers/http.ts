@@ -2,11 +2,6 @@
 import { after } from '../../base/guard.ts';
 import { ProviderError, statusError, toProviderError } from '../provider-error.ts';
 
-/** Longest wait for the head of an answer. */
-const HEAD_MS = 8000;
-/** Longest pause within a body. */
-const PAUSE_MS = 8000;
-
 /** A request to a provider. */
 export interface ProviderRequest {
   /** Names the provider in errors. */
@@ -15,6 +10,10 @@ export interface ProviderRequest {
   readonly headers: Record<string, string>;
   readonly body: string | FormData;
   readonly signal: AbortSignal;
+  /** Longest wait for the head of the answer, and for each part of its body. */
+  readonly waitMs: number;
+  /** The answer is to be sound: text is not played. */
+  readonly isSound?: boolean;
 }
 
 /**
@@ -22,15 +21,15 @@ export interface ProviderRequest {
  * @throws ProviderError; what the signal aborts ends without an error
  */
 export async function* post(request: ProviderRequest): AsyncGenerator<Uint8Array> {
-  const { who, url, headers, body, signal } = request;
+  const { who, url, headers, body, signal, waitMs } = request;
   const abort = new AbortController();
   let isLate = false;
-  const arm = (delayMs: number) =>
-    after(delayMs, 'the wait for a provider', () => {
+  const arm = () =>
+    after(waitMs, 'the wait for a provider', () => {
       isLate = true;
       abort.abort();
     });
-  let timer = arm(HEAD_MS);
+  let timer = arm();
   let hasBegun = false;
   try {
     const response = await fetch(url, {
@@ -44,9 +43,14 @@ export async function* post(request: ProviderRequest): AsyncGenerator<Uint8Array
       await response.body?.cancel();
       throw statusError(who, response.status);
     }
+    const type = response.headers.get('content-type') ?? '';
+    if (request.isSound === true && /^(?:text\/|application\/json)/i.test(type)) {
+      await response.body.cancel();
+      throw new ProviderError('malformed', `${who} sent text in place of sound`);
+    }
     for await (const chunk of response.body) {
       clearTimeout(timer);
-      timer = arm(PAUSE_MS);
+      timer = arm();
       hasBegun = true;
       yield chunk;
     }

@@ -2,8 +2,12 @@
 // PCM, one request for each clause.
 import type { VoiceSpec } from '../../link/talk-messages.ts';
 import { PcmResampler } from '../pcm-resampler.ts';
+import { ProviderError } from '../provider-error.ts';
 import { post } from './http.ts';
 
+const WHO = 'The voice';
+/** Longest wait for sound. */
+const WAIT_MS = 8000;
 /** `pcm` of OpenAI is 24 kHz, mono, 16 bits. */
 const RATE = 24_000;
 
@@ -15,7 +19,7 @@ export async function* endpointSpeech(
 ): AsyncGenerator<Int16Array> {
   const resampler = new PcmResampler(RATE);
   const chunks = post({
-    who: 'The voice',
+    who: WHO,
     url: `${baseUrl}/audio/speech`,
     headers: {
       'content-type': 'application/json',
@@ -29,11 +33,18 @@ export async function* endpointSpeech(
       stream_format: 'audio',
     }),
     signal,
+    waitMs: WAIT_MS,
+    isSound: true,
   });
+  let hasSound = false;
   for await (const chunk of chunks) {
     const pcm = resampler.push(chunk);
     if (pcm.length > 0) {
+      hasSound = true;
       yield pcm;
     }
+  }
+  if (!hasSound && !signal.aborted) {
+    throw new ProviderError('malformed', `${WHO} sent no sound`);
   }
 }

@@ -5,6 +5,8 @@ import { SPEECH_RATE } from '../../media/timeline.ts';
 import { ProviderError } from '../provider-error.ts';
 import { post } from './http.ts';
 
+/** Longest wait for the words. */
+const WAIT_MS = 8000;
 /** The largest answer. */
 const MAX_ANSWER_BYTES = 1 << 20;
 
@@ -30,6 +32,7 @@ export async function transcription(
     headers: apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` },
     body: form,
     signal,
+    waitMs: WAIT_MS,
   });
   for await (const chunk of chunks) {
     text += decoder.decode(chunk, { stream: true });

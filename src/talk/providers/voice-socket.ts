@@ -3,6 +3,7 @@
 import type { VoiceSpec } from '../../link/talk-messages.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { PcmResampler } from '../pcm-resampler.ts';
+import { ProviderError } from '../provider-error.ts';
 import type { TimedWord } from '../spoken-text.ts';
 import { cartesia } from './cartesia.ts';
 import { elevenLabs } from './elevenlabs.ts';
@@ -76,6 +77,9 @@ export class ReplyVoice {
         yield { pcm, words };
       }
       if (isLast) {
+        if (this.#samples === 0) {
+          throw new ProviderError('malformed', 'The voice sent no sound');
+        }
         return;
       }
     }
