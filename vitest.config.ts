@@ -47,6 +47,7 @@ const FUNCTIONAL = [
   'firefox',
   'opus-input',
   'page',
+  'page-inputs',
   'refused-peer',
   'room-page',
   'static-video',

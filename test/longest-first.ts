@@ -21,6 +21,7 @@ const LONGEST = [
   'scenarios/media-clock',
   'scenarios/livekit-room',
   'scenarios/chromium',
+  'scenarios/page-inputs',
   'scenarios/static-video',
   'native/races',
   'talk/provider-sockets',

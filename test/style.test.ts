@@ -8,6 +8,8 @@ import { test } from 'vitest';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const MAX_COLUMNS = 110;
+/** The aim is 400. */
+const MAX_LINES = 440;
 
 /** Files whose long lines are data. */
 const DATA_FILES = [
@@ -80,6 +82,16 @@ test('lines have at most 110 columns', () => {
     long.map(({ at, text }) => `${at} (${text.length})`),
     [],
   );
+});
+
+test('files have about 400 lines at most', () => {
+  const long = TRACKED.filter(
+    (file) =>
+      /^(?:src|bench|test)\/.*\.ts$/.test(file) &&
+      !DATA_FILES.some((data) => data.test(file)) &&
+      linesOf(file).length > MAX_LINES,
+  );
+  assert.deepEqual(long, []);
 });
 
 test('what src exports has a docstring', () => {

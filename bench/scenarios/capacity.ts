@@ -99,16 +99,16 @@ function whatBroke(step: Omit<Step, 'broken'>, { options }: Context): string | u
   if (step.latenessP99Ms > number(options, 'lateness')) {
     return `p99 lateness ${step.latenessP99Ms.toFixed(1)} ms`;
   }
-  if (step.skippedShare > 0.002) {
+  if (step.skippedShare > number(options, 'skipped')) {
     return `${(step.skippedShare * 100).toFixed(1)} % of the frames skipped`;
   }
   if (step.lipsP99Ms > number(options, 'lips')) {
     return `p99 audio to lips ${step.lipsP99Ms.toFixed(0)} ms`;
   }
-  if (step.framesPerSession < 28) {
+  if (step.framesPerSession < number(options, 'fps')) {
     return `${step.framesPerSession.toFixed(1)} frames a second arrive`;
   }
-  if (step.missedShare > 0.005) {
+  if (step.missedShare > number(options, 'missed')) {
     return `${(step.missedShare * 100).toFixed(1)} % of the packets lost on the way`;
   }
   return undefined;
@@ -284,6 +284,9 @@ export const capacity: Scenario = {
     hold: 15,
     lateness: 15,
     lips: 120,
+    fps: 28,
+    missed: 0.005,
+    skipped: 0.002,
     expect: 16,
     ratio: 2,
   },
@@ -297,6 +300,9 @@ export const capacity: Scenario = {
     ratio: 20,
     lateness: 250,
     lips: 1000,
+    fps: 15,
+    missed: 0.1,
+    skipped: 0.1,
     rounds: 1,
     roomRatio: 5,
   },

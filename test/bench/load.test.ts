@@ -31,8 +31,8 @@ if (existsSync(path.join(ROOT, 'scripts/talk/node_modules'))) {
 small(
   hostile,
   {
-    'calm: fps': [20, 35],
-    'all: fps': [15, 35],
+    'calm: fps': [20, 45],
+    'all: fps': [15, 45],
     'all: lost': [0, 0],
     'calm again: resident MB': [60, 1000],
   },

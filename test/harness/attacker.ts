@@ -74,3 +74,11 @@ export async function openEndpoint(
   t.onTestFinished(() => endpoint.close());
   return { endpoint, socket: made[0]! };
 }
+
+/** A DTLS 1.2 record. */
+export const record = (type: number, epoch: number, body: Buffer, sequence = 1): Buffer => {
+  const head = Buffer.from([type, 0xfe, 0xfd, epoch >> 8, epoch & 255, 0, 0, 0, 0, 0, 0, 0, 0]);
+  head.writeUIntBE(sequence, 5, 6);
+  head.writeUInt16BE(body.length, 11);
+  return Buffer.concat([head, body]);
+};

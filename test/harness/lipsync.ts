@@ -2,6 +2,7 @@
 // apart. The head's motion is taken out first.
 import { type Recording, type ShownFrame, framesBetween } from './probe.ts';
 import { FRAME_MS } from '../../src/media/timeline.ts';
+import { opennessOf } from './phone-openness.ts';
 import type { Speech } from './speech.ts';
 import { steady } from './steady.ts';
 
@@ -357,54 +358,6 @@ export function soundBehindLips(
 }
 
 /**
- * How far a speaker's mouth opens for each of flite's sounds, 0 to 1: after the jaw and lip targets
- * of Cohen and Massaro (1993).
- */
-const OPENNESS: Readonly<Record<string, number>> = {
-  pau: 0,
-  p: 0,
-  b: 0,
-  m: 0,
-  f: 0.15,
-  v: 0.15,
-  aa: 1,
-  ae: 0.95,
-  ah: 0.75,
-  ao: 0.85,
-  aw: 0.85,
-  ay: 0.85,
-  ax: 0.5,
-  eh: 0.75,
-  ey: 0.65,
-  er: 0.45,
-  ih: 0.5,
-  iy: 0.4,
-  ow: 0.6,
-  oy: 0.65,
-  uh: 0.4,
-  uw: 0.3,
-  w: 0.2,
-  y: 0.35,
-  r: 0.35,
-  l: 0.45,
-  n: 0.35,
-  t: 0.3,
-  d: 0.3,
-  s: 0.25,
-  z: 0.25,
-  k: 0.4,
-  g: 0.4,
-  ng: 0.4,
-  th: 0.35,
-  dh: 0.35,
-  sh: 0.3,
-  zh: 0.3,
-  ch: 0.3,
-  jh: 0.3,
-  hh: 0.5,
-};
-
-/**
  * Lips take about this long from one target to the next: half-width of the smoothing of the
  * expected course.
  */
@@ -426,7 +379,7 @@ export function closestLips(
   const frames = framesBetween(steady(recording), fromMs - 200, toMs + 200);
   const open = onGrid(seenTimes(frames), opening(frames, mouth), fromMs, toMs);
   const target = (timeMs: number): number =>
-    OPENNESS[speech.segments.find(({ endMs }) => timeMs < endMs)?.phone ?? 'pau'] ?? 0.4;
+    opennessOf(speech.segments.find(({ endMs }) => timeMs < endMs)?.phone ?? 'pau');
   const expected = Float64Array.from(open, (_, n) => {
     let sum = 0;
     for (let offset = -LIP_SMOOTHING_MS; offset <= LIP_SMOOTHING_MS; offset += GRID_MS) {

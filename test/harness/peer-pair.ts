@@ -1,5 +1,6 @@
 // A server peer and a werift client in one process. The test reads raw RTP and RTCP, and sends
 // packets inside and outside the client's SRTP keys.
+import assert from 'node:assert/strict';
 import type { RTCPeerConnection, RtcpPacket, RtpPacket } from 'werift';
 import type { TestContext } from 'vitest';
 import { parseOffer } from '../../src/webrtc/sdp/offer.ts';
@@ -163,4 +164,13 @@ export class PeerPair {
       await this.endpoint.close();
     }
   }
+}
+
+/** Asserts that a frame sent now arrives. */
+export async function assertFlows(pair: PeerPair): Promise<void> {
+  const before = pair.rtp.length;
+  assert.equal(pair.peer.isConnected, true);
+  pair.peer.sendVideo(Buffer.alloc(500, 1), 500, true, monotonicMs(), monotonicMs());
+  await until(() => pair.rtp.length > before, 5_000, 'media after the attack');
+  assert.equal(pair.listener.isClosed, false);
 }

@@ -2,42 +2,35 @@
 // a phone.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import type { ElementHandle, Page } from 'puppeteer-core';
+import type { Page } from 'puppeteer-core';
 import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
+import {
+  checkStatsPanel,
+  DESK,
+  inkOf,
+  inState,
+  openDemo,
+  PHONE,
+  screenshot,
+  textBecomes,
+  textOf,
+} from '../harness/demo-page.ts';
 import { patience } from '../harness/machine.ts';
 import { coveredStops, focusOf, misfits, problemsAtEverySize } from '../harness/page-checks.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
-import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
+import { OUT } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
-
-const WAV = path.join(OUT, 'speech', 'page-microphone.wav');
-const MUSIC_RATE_WAV = path.join(OUT, 'speech', 'page-44100.wav');
-
-const DESK = { width: 1280, height: 900 };
-const PHONE = { width: 360, height: 780, isMobile: true, deviceScaleFactor: 2 };
 
 let server: TestServer;
 let browser: TestBrowser;
 let lost: Page;
 
 beforeAll(async () => {
-  const { pcm } = await synthesize('What I say, the face says.', 'rms');
-  await writeFile(WAV, toWav(concat(silence(1500), pcm, silence(1500))));
-  const samples = Int16Array.from(
-    { length: pcm.length * 2.75625 },
-    (_, i) => pcm[Math.floor(i / 2.75625)]!,
-  ); // 16 kHz → 44.1 kHz, crudely
-  await writeFile(MUSIC_RATE_WAV, toWav(samples, 44_100));
   const env = { MAX_SESSIONS_PER_WORKER: '3' }; // so that a test can fill it
-  [server, browser] = await Promise.all([
-    startServer({ env }),
-    // A Chromium of its own: its microphone is a file, which only a command line flag can name.
-    startBrowser({ microphoneWav: WAV }),
-  ]);
+  [server, browser] = await Promise.all([startServer({ env }), startBrowser()]);
   lost = await connectWithoutAWay();
 });
 afterAll(async () => {
@@ -66,38 +59,6 @@ async function connectWithoutAWay(): Promise<Page> {
   await inState(page, 'connecting');
   return page;
 }
-
-async function openPage(size: typeof DESK | typeof PHONE = DESK): Promise<Page> {
-  const page = await browser.newPage(size);
-  await page.goto(`${server.url}/#key=${server.apiKey}`);
-  await page.waitForSelector('#connect:not([disabled])');
-  return page;
-}
-
-const textOf = (page: Page, selector: string): Promise<string> =>
-  page.$eval(selector, (element) => element.textContent ?? '');
-const inState = (page: Page, state: string): Promise<ElementHandle | null> =>
-  page.waitForSelector(`#player[data-state=${state}]`, { timeout: 20_000 * patience() });
-const textBecomes = async (
-  page: Page,
-  selector: string,
-  pattern: RegExp,
-  timeoutMs = 20_000,
-): Promise<void> => {
-  await page
-    .waitForFunction(
-      `new RegExp(${JSON.stringify(pattern.source)}, ` +
-        `'i').test(document.querySelector(${JSON.stringify(selector)}).textContent)`,
-      { timeout: timeoutMs * patience() },
-    )
-    .catch(async () =>
-      assert.fail(`'${selector}' never said ${pattern}, but '${await textOf(page, selector)}'`),
-    );
-};
-const screenshot = async (page: Page, file: string): Promise<void> => {
-  await mkdir(path.dirname(file), { recursive: true });
-  await page.screenshot({ path: `${file.slice(0, -4)}.png` });
-};
 
 test('the page and its modules pass the type checker', () => {
   execFileSync(
@@ -130,13 +91,13 @@ test('asks for the key, refuses a wrong one in words, takes the right one and hi
   assert.equal(await focusOf(page), 'connect');
   await page.close();
 
-  const other = await openPage();
+  const other = await openDemo(browser, server);
   assert.equal(other.url(), `${server.url}/`, 'the key is still in the address');
   await other.close();
 });
 
 test('by keyboard alone: stops come in the order of reading, and the focus is never lost', async () => {
-  const page = await openPage();
+  const page = await openDemo(browser, server);
   const press = async (key: 'Tab' | 'Enter', times = 1): Promise<void> => {
     for (let n = 0; n < times; n++) {
       await page.keyboard.press(key);
@@ -213,7 +174,7 @@ test('by keyboard alone: stops come in the order of reading, and the focus is ne
 });
 
 test('at every size, in light and dark: all fits, and axe-core finds nothing wrong', async () => {
-  const page = await openPage();
+  const page = await openDemo(browser, server);
   const problems = await problemsAtEverySize(page, 'before');
   await page.click('#connect');
   await inState(page, 'idle');
@@ -247,7 +208,7 @@ test('at every size, in light and dark: all fits, and axe-core finds nothing wro
 });
 
 test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish', async () => {
-  const page = await openPage();
+  const page = await openDemo(browser, server);
   assert.ok((await page.$$('.face[role=radio]')).length >= 1, 'no face to choose');
   await page.waitForSelector('.face[role=radio] img.thumb');
   await page.focus('#connect');
@@ -263,7 +224,7 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
     lipsMs >= 0 && lipsMs < 400 * patience(),
     `the server reports ${lipsMs} ms from speech to lips`,
   );
-  await checkSessionStats(page);
+  await checkStatsPanel(page);
   await sleep(1300);
   await screenshot(
     page,
@@ -281,15 +242,7 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
   ] as const) {
     await textBecomes(page, `#${id}`, pattern);
   }
-  const drawn = await page.$eval(
-    '#spark',
-    (canvas) =>
-      (canvas as any)
-        .getContext('2d')
-        .getImageData(0, 0, (canvas as any).width, (canvas as any).height)
-        .data.filter((value: number, i: number) => i % 4 === 3 && value > 0).length as number,
-  );
-  assert.ok(drawn > 500, 'nothing was drawn of sound and lips');
+  assert.ok((await inkOf(page, '#spark')) > 500, 'nothing was drawn of sound and lips');
 
   await page.keyboard.press('Escape');
   await inState(page, 'idle');
@@ -314,54 +267,8 @@ test('on a desk: connect, speak, watch the numbers, interrupt, replace, finish',
   await page.close();
 });
 
-/** The panel of GET /sessions/{id}/stats, while the face speaks. */
-async function checkSessionStats(page: Page): Promise<void> {
-  await textBecomes(page, '#stats-total', /^[\d.]+ ms of the 33 ms/);
-  await textBecomes(page, '#stats-legend [data-stage=inference]', /[1-9]/);
-  const stages = await page.$$eval('#stats-legend li', (items) =>
-    items.map((item) => ({
-      name: (item as any).dataset.stage as string,
-      ms: Number.parseFloat(item.querySelector('b')!.textContent),
-    })),
-  );
-  assert.deepEqual(
-    stages.map(({ name }) => name),
-    ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send'],
-  );
-  for (const { name, ms } of stages) {
-    assert.ok(ms >= 0 && ms < 33 * patience(), `${name} takes ${ms} ms a frame`);
-  }
-  assert.ok(
-    stages.find(({ name }) => name === 'render')!.ms > 0.02 &&
-      stages.find(({ name }) => name === 'encode')!.ms > 0.1,
-    JSON.stringify(stages),
-  );
-  const totalMs = Number.parseFloat(await textOf(page, '#stats-total'));
-  assert.ok(
-    Math.abs(totalMs - stages.reduce((sum, { ms }) => sum + ms, 0)) < 0.6 + totalMs * 0.1,
-    `${totalMs} ms is not the sum of ${JSON.stringify(stages)}`,
-  );
-  const facts = await textOf(page, '#stats-facts');
-  assert.match(facts, /lips out[\d.]+ ms · [\d.]+ ms/);
-  assert.match(facts, /lateness[\d.]+ ms · [\d.]+ ms/i);
-  assert.match(facts, /skipped[1-9]\d* · \d+/);
-  const widths = await page.$$eval('#stats-bar i', (bars) =>
-    bars.map((bar) => (bar as any).getBoundingClientRect().width as number),
-  );
-  assert.ok(Math.max(...widths) > 20, `the bar is empty: ${widths.join(' ')}`);
-  const inked = await page.$eval(
-    '#stats-chart',
-    (canvas) =>
-      (canvas as any)
-        .getContext('2d')
-        .getImageData(0, 0, (canvas as any).width, (canvas as any).height)
-        .data.filter((value: number, i: number) => i % 4 === 3 && value > 0).length as number,
-  );
-  assert.ok(inked > 500, 'nothing was drawn of the last minute');
-}
-
 test('refused session statistics say why, and the rest of the page keeps working', async () => {
-  const page = await openPage();
+  const page = await openDemo(browser, server);
   await page.setRequestInterception(true);
   page.on(
     'request',
@@ -387,7 +294,7 @@ test('refused session statistics say why, and the rest of the page keeps working
 });
 
 test('on a phone: one tap connects and speaks, and everything fits', async () => {
-  const page = await openPage(PHONE);
+  const page = await openDemo(browser, server, PHONE);
   await page.tap('.sentence');
   await inState(page, 'speaking');
   await sleep(1500);
@@ -444,103 +351,6 @@ test('on a phone in the dark: what scrolls beneath the face shows at no edge of 
   await page.close();
 });
 
-test(
-  'an audio file of another rate is picked and spoken; a file that is none is refused in ' +
-    'words',
-  async () => {
-    const page = await openPage();
-    const picker = (await page.$('#file')) as ElementHandle<any>;
-    await picker.uploadFile(MUSIC_RATE_WAV);
-    await inState(page, 'speaking');
-    await textBecomes(page, '#speak-status', /s of speech sent/);
-    await picker.uploadFile(path.join(ROOT, 'package.json'));
-    await textBecomes(page, '#speak-status', /cannot read that file as audio/);
-    await page.click('#disconnect');
-    await page.close();
-  },
-);
-
-for (const way of ['pcm', 'opus'] as const) {
-  test(`the microphone speaks through the face, as ${way}`, async () => {
-    const page = await openPage();
-    await page.$eval('details', (element) => {
-      (element as unknown as { open: boolean }).open = true;
-    });
-    await page.click(`input[name=mic][value=${way}] + span`);
-    await page.click('#microphone');
-    await page.waitForSelector('#microphone[data-on=true]');
-    await inState(page, 'speaking');
-    assert.equal(
-      await textOf(page, '#sound span'),
-      'Sound off',
-      'loudspeakers would feed the microphone',
-    );
-    await page.click('#microphone');
-    await page.waitForSelector('#microphone[data-on=false]');
-    await page.click('#disconnect');
-    await page.close();
-  });
-}
-
-test('a portrait becomes a face and speaks; a picture without a face is refused in words', async () => {
-  const portrait = path.join(OUT, 'portrait.jpg');
-  const wall = path.join(OUT, 'wall.png');
-  await writeFile(
-    portrait,
-    Buffer.from(
-      await (
-        await fetch(`${server.url}/faces/ava/preview`, {
-          headers: { 'x-service-api-key': server.apiKey },
-        })
-      ).arrayBuffer(),
-    ),
-  );
-  await sharp({ create: { width: 512, height: 512, channels: 3, background: '#9db' } })
-    .png()
-    .toFile(wall);
-  const page = await openPage();
-  const count = (await page.$$('.face[role=radio]')).length;
-  const picker = (await page.$('#portrait')) as ElementHandle<any>;
-  await page.focus('.face.add');
-  await picker.uploadFile(wall);
-  await textBecomes(page, '#face-status', /face/);
-  await page.waitForSelector('#face-status.bad');
-  assert.equal((await page.$$('.face[role=radio]')).length, count);
-  await picker.uploadFile(portrait);
-  await textBecomes(page, '#face-status', /Ready after [\d.]+ s/, 40_000);
-  assert.equal((await page.$$('.face[role=radio]')).length, count + 1);
-  assert.equal(await textOf(page, '.face[aria-checked=true] .name'), 'portrait');
-  assert.equal(
-    await page.evaluate('document.activeElement.ariaLabel'),
-    'portrait',
-    'the list was drawn again',
-  );
-  await page.click('.sentence');
-  await inState(page, 'speaking');
-  await sleep(1500);
-  await screenshot(page, path.join(OUT, 'page-portrait.png'));
-  await page.click('#disconnect');
-  await page.close();
-});
-
-test('a video file is rendered, and plays', async () => {
-  const page = await openPage();
-  await page.$eval('#render', (element) => {
-    (element as unknown as { open: boolean }).open = true;
-  });
-  await page.click('#render-sample');
-  await page.waitForSelector('#render-sample[aria-disabled=true]');
-  await textBecomes(page, '#render-status', /s of video in [\d.]+ s/, 60_000);
-  await page.waitForSelector('#render-sample[aria-disabled=false]');
-  assert.equal(await focusOf(page), 'render-sample');
-  await page.waitForFunction(
-    'document.querySelector("#render-video").readyState >= 2 && ' +
-      'Math.abs(document.querySelector("#render-video").duration - 6.1) < 1',
-  );
-  await screenshot(page, path.join(OUT, 'page-clip.png'));
-  await page.close();
-});
-
 test('a connection that finds no way says why, and what to do', async () => {
   const page = lost;
   await textBecomes(page, '#error-text', /media path.*ANNOUNCED_IPS/, 40_000);
@@ -549,13 +359,17 @@ test('a connection that finds no way says why, and what to do', async () => {
 });
 
 test('a server that is full says so in words, and the focus is back on Connect', async () => {
-  const pages = [await openPage(), await openPage(), await openPage()];
+  const pages = [
+    await openDemo(browser, server),
+    await openDemo(browser, server),
+    await openDemo(browser, server),
+  ];
   for (const page of pages) {
     await page.bringToFront();
     await page.click('#connect');
     await inState(page, 'idle');
   }
-  const page = await openPage();
+  const page = await openDemo(browser, server);
   await page.focus('#connect');
   await page.keyboard.press('Enter');
   await textBecomes(page, '#error-text', /server is full/);
@@ -567,15 +381,15 @@ test('a server that is full says so in words, and the focus is back on Connect',
 });
 
 test('a server that stops says so, one that is gone is missed in words', async () => {
-  // Expected refusals: the wrong key's, the full server's, and a video's that is not ready yet.
+  // Expected refusals: the wrong key's, the full server's, and refused statistics.
   assert.deepEqual(
     browser.problems.filter(
-      (problem) => !/401 \(|429 \(.*compose\/token|404 \(.*(static\/mp4|\/stats)/.test(problem),
+      (problem) => !/401 \(|429 \(.*compose\/token|404 \(.*\/stats/.test(problem),
     ),
     [],
     'pages complained',
   );
-  const page = await openPage();
+  const page = await openDemo(browser, server);
   await page.click('#connect');
   await inState(page, 'idle');
   await server.stop();

@@ -12,6 +12,7 @@ import { startServer as startHere } from '../../src/server.ts';
 import { patience } from '../harness/machine.ts';
 import { call, startServer } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
+import { until } from '../harness/until.ts';
 import { smallNetwork } from '../pipeline/wav2lip/small-network.ts';
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-wav2lip-'));
@@ -33,14 +34,8 @@ test('a session with model "wav2lip" speaks', async () => {
     });
     const { pcm } = await synthesize('A network of my own.');
     const utterance = await peer.speak(pcm, 'burst');
-    const deadline = performance.now() + 8000 * patience();
-    while (utterance.silentMs === undefined && performance.now() < deadline) {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 20);
-      });
-    }
+    await until(() => utterance.silentMs !== undefined, 8000 * patience(), 'the end of the speech');
     assert.notEqual(utterance.audibleMs, undefined);
-    assert.notEqual(utterance.silentMs, undefined);
     assert.ok(peer.figures.frames > 30, `${peer.figures.frames} frames`);
   } finally {
     await peer?.close();
@@ -102,14 +97,13 @@ test(
         });
         const killed = server.pool.handles[0]!;
         killed.kill();
-        const deadline = performance.now() + 20_000 * patience();
-        while (server.pool.handles[0] === killed || !server.pool.handles[0]!.isReady) {
-          assert.ok(performance.now() < deadline, 'the worker is replaced');
-          await new Promise((resolve) => {
-            setTimeout(resolve, 20);
-          });
-        }
-        assert.match(peer.figures.ending ?? '', /WORKER_LOST/);
+        await until(
+          () => server.pool.handles[0] !== killed && server.pool.handles[0]!.isReady,
+          20_000 * patience(),
+          'the worker is replaced',
+        );
+        await until(() => peer.figures.ending !== undefined, 5_000 * patience(), 'the end is told');
+        assert.match(peer.figures.ending!, /WORKER_LOST/);
         assert.ok(server.pool.renderers.includes('wav2lip'));
         await peer.close();
       }

@@ -4,6 +4,7 @@ import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { sleep } from '../../../src/base/time.ts';
+import { patience } from '../../harness/machine.ts';
 import { jsonOf, startFrontOfTwo, type TestFront } from '../harness.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -22,7 +23,8 @@ async function upload(bytes: Uint8Array, target = '/faces/legacy?face_name=Me'):
 }
 
 async function untilDone(faceId: string): Promise<Record<string, unknown>> {
-  for (let tries = 0; tries < 600; tries++) {
+  const deadline = performance.now() + 45_000 * patience();
+  while (performance.now() < deadline) {
     const status = await jsonOf(
       await server.call(`/faces/legacy/generation_status?face_id=${faceId}`),
     );

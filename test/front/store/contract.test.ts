@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { ServiceError } from '../../../src/base/errors.ts';
+import type { ServiceError } from '../../../src/base/errors.ts';
 import { hashSecret, newUuid } from '../../../src/base/ids.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { sleep, wallSeconds } from '../../../src/base/time.ts';
 import { SLOT_TTL_MS, SessionQuota } from '../../../src/front/sessions/session-quota.ts';
-import { SessionTokens, type SessionGrant } from '../../../src/front/sessions/session-tokens.ts';
+import { SessionTokens } from '../../../src/front/sessions/session-tokens.ts';
 import { Agents } from '../../../src/front/accounts/agents.ts';
 import { ApiKeys } from '../../../src/front/accounts/api-keys.ts';
 import { AutoTokens } from '../../../src/front/accounts/auto-tokens.ts';
@@ -17,39 +17,8 @@ import { JobQueue, LEASE_MS } from '../../../src/front/queue/job-queue.ts';
 import { keys } from '../../../src/front/store/keys.ts';
 import { RedisStore } from '../../../src/front/store/redis.ts';
 import { SecretBox } from '../../../src/front/accounts/secret-box.ts';
+import { code, GRANT, recordOf } from './records.ts';
 import { startCluster, startRedis, type TestRedis } from '../redis-servers.ts';
-
-const GRANT: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'> = {
-  ownerId: 'o',
-  keyId: 'k',
-  keyName: 'n',
-  faceId: 'ava',
-  emotion: 'neutral',
-  model: null,
-  apiVersion: 'v2',
-  sessionAggregator: null,
-  handleSilence: true,
-  maxSessionLengthSeconds: 60,
-  maxIdleTimeSeconds: 60,
-  startFrame: 0,
-  audioInputFormat: 'pcm16',
-};
-
-const record = (userId: string, startTime: number): HistoryRecord => ({
-  id: newUuid(),
-  userId,
-  sessionTokenId: 't',
-  face_id: 'ava',
-  kind: 'p2p',
-  sessionTotalTime: 1.5,
-  startTime,
-  endTime: startTime + 1,
-});
-
-const code =
-  (expected: string) =>
-  (error: unknown): boolean =>
-    error instanceof ServiceError && error.code === expected;
 
 for (const [kind, start] of [
   ['single', startRedis],
@@ -256,12 +225,12 @@ for (const [kind, start] of [
       const history = new History(store, 1);
       const now = wallSeconds();
       const owner = newUuid();
-      const records = [30, 20, 10].map((ago) => record(owner, now - ago));
+      const records = [30, 20, 10].map((ago) => recordOf(owner, now - ago));
       for (const entry of records) {
         await history.write(entry, now);
       }
       await history.write(records[0] as HistoryRecord, now);
-      await history.write(record(owner, now - 2 * 86_400), now);
+      await history.write(recordOf(owner, now - 2 * 86_400), now);
       const read = async (from?: number, until?: number): Promise<number[]> => {
         const found: HistoryRecord[] = [];
         for await (const page of history.pages(owner, from, until, now)) {
@@ -287,7 +256,7 @@ for (const [kind, start] of [
       const now = wallSeconds();
       const owner = newUuid();
       const expected = Array.from({ length: 7000 }, (_record, i) =>
-        record(owner, i < 5000 ? now - 100 : now - 50),
+        recordOf(owner, i < 5000 ? now - 100 : now - 50),
       );
       // In slices: a command that waits for thousands of others is over its time on a busy machine.
       for (let at = 0; at < expected.length; at += 500) {
@@ -296,8 +265,8 @@ for (const [kind, start] of [
       const seen: string[] = [];
       for await (const page of history.pages(owner, undefined, undefined, now)) {
         seen.push(...page.map((text) => (JSON.parse(text) as HistoryRecord).id));
-        await history.write(record(owner, now - 200), now);
-        await history.write(record(owner, now - 100), now);
+        await history.write(recordOf(owner, now - 200), now);
+        await history.write(recordOf(owner, now - 100), now);
       }
       assert.equal(new Set(seen).size, seen.length, 'none comes twice');
       const got = new Set(seen);

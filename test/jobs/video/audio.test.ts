@@ -1,13 +1,9 @@
 // Every audio format of POST /static/audio: files written by ffmpeg are read to the sample, and
 // broken files are refused with the reason.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import { promisify } from 'node:util';
 import { native } from '../../../src/native/addon.ts';
+import { CodedTones, SECONDS, bytesOf, difference, original, tone } from './coded-tones.ts';
 import { isWithin, patience } from '../../harness/machine.ts';
 import {
   inspectAudio,
@@ -17,57 +13,9 @@ import {
 import { AudioError } from '../../../src/jobs/video/audio/pcm-stream.ts';
 import { Soundtrack } from '../../../src/jobs/video/soundtrack.ts';
 
-const run = promisify(execFile);
-const SECONDS = 1.5;
-let folder = '';
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-audio-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
-
-/** A rising tone that gets louder, so that no two parts are alike. Left and right differ. */
-const tone = (channel: number, t: number): number =>
-  0.15 * (1 + t) * Math.sin(2 * Math.PI * (300 + 100 * channel + 150 * t) * t);
-
-function original(rate: number, channels: number, seconds = SECONDS): Int16Array<ArrayBuffer> {
-  return Int16Array.from({ length: Math.round(rate * seconds) * channels }, (_, i) =>
-    Math.round(32_767 * tone(i % channels, Math.floor(i / channels) / rate)),
-  );
-}
-
-const bytesOf = (samples: Int16Array<ArrayBuffer>): Uint8Array<ArrayBuffer> =>
-  new Uint8Array(samples.buffer);
-
-/** The tone, coded by ffmpeg. */
-async function coded(
-  extension: string,
-  rate: number,
-  channels: number,
-  codec: readonly string[],
-  seconds = SECONDS,
-): Promise<Uint8Array> {
-  const name = path.join(
-    folder,
-    `${extension}-${rate}-${channels}-${codec.join('').replaceAll(/\W/g, '')}-${seconds}`,
-  );
-  await writeFile(`${name}.raw`, bytesOf(original(rate, channels, seconds)));
-  await run('ffmpeg', [
-    '-v',
-    'error',
-    '-y',
-    '-f',
-    's16le',
-    '-ar',
-    String(rate),
-    '-ac',
-    String(channels),
-    '-i',
-    `${name}.raw`,
-    ...codec,
-    `${name}.${extension}`,
-  ]);
-  return new Uint8Array(await readFile(`${name}.${extension}`));
-}
+const tones = new CodedTones();
+beforeAll(() => tones.open());
+afterAll(() => tones.close());
 
 async function decode(
   input: AudioInput,
@@ -86,16 +34,6 @@ const file = (format: AudioInput['format'], bytes: Uint8Array): AudioInput => ({
   rate: 16_000,
   channels: 1,
 });
-
-/** Root mean square difference (full scale 32768) over the common middle. */
-function difference(a: Int16Array, b: Int16Array): number {
-  const edge = Math.floor(a.length / 10);
-  let sum = 0;
-  for (let i = edge; i < a.length - edge; i++) {
-    sum += (a[i]! - (b[i] ?? 0)) ** 2;
-  }
-  return Math.sqrt(sum / (a.length - 2 * edge));
-}
 
 const rejects = (input: AudioInput, pattern: RegExp): Promise<void> =>
   assert.rejects(inspectAudio(input), (error: unknown) => {
@@ -145,7 +83,9 @@ for (const [codec, tolerance] of [
           [96_000, 1],
         ]
       : [[44_100, 2]]) as [number, number][]) {
-      const found = await decode(file('wav', await coded('wav', rate, channels, ['-c:a', codec])));
+      const found = await decode(
+        file('wav', await tones.coded('wav', rate, channels, ['-c:a', codec])),
+      );
       assert.deepEqual(
         [found.rate, found.channels, found.samples.length],
         [rate, channels, original(rate, channels).length],
@@ -159,7 +99,7 @@ for (const [codec, tolerance] of [
 }
 
 test('WAV files with an unknown length', async () => {
-  const wav = await coded('wav', 16_000, 1, []);
+  const wav = await tones.coded('wav', 16_000, 1, []);
   const at = Buffer.from(wav).indexOf('data') + 4;
   for (const length of [0xffff_ffff, 0x7fff_ffff - 36, 0]) {
     const copy = Uint8Array.from(wav);
@@ -179,7 +119,7 @@ test('MP3: all sampling rates, mono and stereo, constant and variable bitrate, t
     [48_000, 2, ['-b:a', '192k', '-write_xing', '0']],
   ] as const) {
     const expected = original(rate, channels);
-    const found = await decode(file('mp3', await coded('mp3', rate, channels, options)));
+    const found = await decode(file('mp3', await tones.coded('mp3', rate, channels, options)));
     assert.deepEqual([found.rate, found.channels], [rate, channels]);
     const isGapless = !options.includes('-write_xing' as never);
     const extra = found.samples.length - expected.length;
@@ -208,7 +148,7 @@ test('Ogg: Opus and Vorbis, mono and stereo', async () => {
     const found = await decode(
       file(
         'ogg',
-        await coded('ogg', rate, channels, [
+        await tones.coded('ogg', rate, channels, [
           '-c:a',
           codec,
           '-b:a',
@@ -284,10 +224,10 @@ test('refuses data that is not audio, empty, incomplete or too long, with the re
   );
   const html = Buffer.from(`<!doctype html>${'<p>not a sound</p>'.repeat(500)}`);
   const [wav, mp3, opus, vorbis] = await Promise.all([
-    coded('wav', 16_000, 1, []),
-    coded('mp3', 44_100, 1, ['-b:a', '64k']),
-    coded('ogg', 48_000, 1, ['-c:a', 'libopus']),
-    coded('ogg', 44_100, 1, ['-c:a', 'libvorbis']),
+    tones.coded('wav', 16_000, 1, []),
+    tones.coded('mp3', 44_100, 1, ['-b:a', '64k']),
+    tones.coded('ogg', 48_000, 1, ['-c:a', 'libopus']),
+    tones.coded('ogg', 44_100, 1, ['-c:a', 'libvorbis']),
   ]);
   for (const format of ['pcm16', 'pcm32', 'wav', 'mp3', 'ogg'] as const) {
     await rejects(file(format, new Uint8Array(0)), /is empty/);
@@ -310,15 +250,24 @@ test('refuses data that is not audio, empty, incomplete or too long, with the re
   await rejects(file('ogg', opus.subarray(0, opus.length - 700)), /ends within a page/);
   await rejects(file('ogg', vorbis.subarray(0, vorbis.length - 700)), /ends within a page/);
   await rejects(
-    file('ogg', await coded('oga', 44_100, 1, ['-c:a', 'flac'])),
+    file('ogg', await tones.coded('oga', 44_100, 1, ['-c:a', 'flac'])),
     /neither Opus nor Vorbis/,
   );
-  await rejects(file('wav', await coded('wav', 48_000, 6, [], 0.2)), /6 channels/);
-  await rejects(file('ogg', await coded('ogg', 48_000, 6, ['-c:a', 'libopus'], 0.2)), /6 channels/);
-  await rejects(file('wav', await coded('wav', 192_000, 1, [], 0.2)), /192000 samples a second/);
-  await rejects(file('wav', await coded('wav', 16_000, 1, ['-c:a', 'adpcm_ms'])), /are not read/);
+  await rejects(file('wav', await tones.coded('wav', 48_000, 6, [], 0.2)), /6 channels/);
   await rejects(
-    file('wav', await coded('wav', 16_000, 1, [], 0)),
+    file('ogg', await tones.coded('ogg', 48_000, 6, ['-c:a', 'libopus'], 0.2)),
+    /6 channels/,
+  );
+  await rejects(
+    file('wav', await tones.coded('wav', 192_000, 1, [], 0.2)),
+    /192000 samples a second/,
+  );
+  await rejects(
+    file('wav', await tones.coded('wav', 16_000, 1, ['-c:a', 'adpcm_ms'])),
+    /are not read/,
+  );
+  await rejects(
+    file('wav', await tones.coded('wav', 16_000, 1, [], 0)),
     /no(t a single)? sample|no sound|incomplete|no audio/,
   );
   await rejects(
@@ -383,10 +332,10 @@ test('a megabyte that is made to be slow is refused within a second', async () =
 
 test('a damaged file is read or refused, and nothing else happens', async () => {
   const files: AudioInput[] = [
-    file('wav', await coded('wav', 8000, 1, [], 0.3)),
-    file('mp3', await coded('mp3', 16_000, 1, ['-b:a', '32k'], 0.3)),
-    file('ogg', await coded('ogg', 48_000, 1, ['-c:a', 'libopus'], 0.3)),
-    file('ogg', await coded('ogg', 16_000, 1, ['-c:a', 'libvorbis'], 0.3)),
+    file('wav', await tones.coded('wav', 8000, 1, [], 0.3)),
+    file('mp3', await tones.coded('mp3', 16_000, 1, ['-b:a', '32k'], 0.3)),
+    file('ogg', await tones.coded('ogg', 48_000, 1, ['-c:a', 'libopus'], 0.3)),
+    file('ogg', await tones.coded('ogg', 16_000, 1, ['-c:a', 'libvorbis'], 0.3)),
   ];
   let state = 1;
   const random = (below: number): number => {
