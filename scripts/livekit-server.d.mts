@@ -1,4 +1,4 @@
 // Types of livekit-server.mjs.
 
-export function livekitServerFile(): string;
+export function findLivekitServer(): string | undefined;
 export function buildLivekitServer(log: (line: string) => void): string;

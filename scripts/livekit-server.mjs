@@ -1,21 +1,29 @@
-// Builds a LiveKit server for the tests, once a machine: `npm run setup -- --livekit`. Plain
-// JavaScript, as scripts/setup.mjs.
+// Builds a LiveKit server for the tests, once a machine: `npm run setup -- --livekit`. As a program it
+// builds it, or says by its exit code whether one is there (`--check`). Plain JavaScript, as
+// scripts/setup.mjs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { fileURLToPath } from 'node:url';
 
 /** The newest version that `go install` takes: later ones have `replace` directives. */
 const VERSION = '1.13.5';
 const MODULE = `github.com/livekit/livekit-server/cmd/server@v${VERSION}`;
 
 /** Where the program is once it has been built; outside of the checkout, for all of a user's. */
-export const livekitServerFile = () =>
+const livekitServerFile = () =>
   path.join(
     process.env.XDG_CACHE_HOME ?? path.join(os.homedir(), '.cache'),
     'mouthpiece',
     `livekit-server-${VERSION}`,
+  );
+
+/** The livekit-server that the tests use; undefined: there is none on this machine. */
+export const findLivekitServer = () =>
+  [process.env.LIVEKIT_SERVER, livekitServerFile()].find(
+    (file) => file !== undefined && existsSync(file),
   );
 
 /**
@@ -68,4 +76,16 @@ function renameOrCopy(from, to) {
     throw new Error(`livekit-server could not be stored: ${copied.stderr.trim()}`);
   }
   renameSync(near, to);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv.includes('--check')) {
+    process.exit(findLivekitServer() === undefined ? 1 : 0);
+  }
+  try {
+    console.log(buildLivekitServer((line) => console.error(line)));
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
 }

@@ -1,21 +1,18 @@
 // A real livekit-server on loopback, for tests. `npm run setup -- --livekit` builds it; LIVEKIT_SERVER
 // names another one. Where there is none, the tests that need it are skipped.
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { signAccessToken, type TokenClaims } from '../../src/front/rooms/access-token.ts';
 import { sleep } from '../../src/base/time.ts';
-import { livekitServerFile } from '../../scripts/livekit-server.mjs';
+import { findLivekitServer } from '../../scripts/livekit-server.mjs';
 
 export const LIVEKIT_KEY = { key: 'devkey', secret: 'secretsecretsecretsecretsecretsecret' };
 
 /** The program; undefined: there is none on this machine. */
-export const LIVEKIT_PROGRAM = [process.env['LIVEKIT_SERVER'], livekitServerFile()].find(
-  (file) => file !== undefined && existsSync(file),
-);
+export const LIVEKIT_PROGRAM = findLivekitServer();
 
 const START_LIMIT_MS = 20_000;
 

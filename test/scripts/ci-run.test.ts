@@ -1,0 +1,93 @@
+// What CI runs: npm test decides, and a livekit-server that cannot be had is told in words.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { test, type TestContext } from 'vitest';
+import { ROOT } from '../harness/server.ts';
+
+interface Result {
+  readonly code: number | null;
+  readonly text: string;
+  /** The calls of npm. */
+  readonly calls: string[];
+}
+
+/** Runs .ci/run with programs of ours in the place of npm and Go. */
+function run(
+  t: TestContext,
+  { npm = '', go, seconds }: { npm?: string; go?: string; seconds?: string },
+): Result {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-ci-'));
+  t.onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
+  const calls = path.join(folder, 'calls');
+  const bin = path.join(folder, 'bin');
+  mkdirSync(bin);
+  const program = (name: string, script: string): void => {
+    writeFileSync(path.join(bin, name), `#!/bin/bash\n${script}\n`);
+    chmodSync(path.join(bin, name), 0o755);
+  };
+  // Nothing else: /usr/bin may have a Go.
+  for (const name of ['cp', 'dirname', 'mktemp', 'nice', 'rm', 'sleep', 'tail', 'timeout']) {
+    symlinkSync(path.join('/usr/bin', name), path.join(bin, name));
+  }
+  program('npm', `echo "$*" >>${calls}\n${npm}`);
+  program('node', `exec ${process.execPath} "$@"`);
+  if (go !== undefined) {
+    program('go', go);
+  }
+  const { status, stdout, stderr } = spawnSync('/bin/bash', [path.join(ROOT, '.ci/run')], {
+    env: {
+      PATH: bin,
+      XDG_CACHE_HOME: path.join(folder, 'cache'),
+      ...(seconds !== undefined && { CI_SECONDS: seconds }),
+    },
+    encoding: 'utf8',
+  });
+  const lines = readFileSync(calls, 'utf8').trim().split('\n');
+  return { code: status, text: stdout + stderr, calls: lines };
+}
+
+const GO_WORKS = 'if [ "$1" = install ]; then echo program >"$GOBIN/server"; fi';
+
+test('without Go npm test is all', (t) => {
+  const { code, text, calls } = run(t, {});
+  assert.deepEqual([code, calls], [0, ['test']], text);
+  assert.match(text, /no Go/);
+});
+
+test('a livekit-server that was built has its tests run, which count', (t) => {
+  const passed = run(t, { go: GO_WORKS });
+  assert.deepEqual([passed.code, passed.calls.length], [0, 2], passed.text);
+  assert.match(passed.calls[1]!, /^test -- .*livekit/);
+  const failed = run(t, { go: GO_WORKS, npm: '[ $# = 1 ] || exit 1' });
+  assert.deepEqual([failed.code, failed.calls.length], [1, 2]);
+});
+
+test('a build that fails, or takes too long, fails nothing', (t) => {
+  const broken = run(t, { go: '[ "$1" = version ] || { echo "proxy: no route" >&2; exit 1; }' });
+  assert.deepEqual([broken.code, broken.calls], [0, ['test']], broken.text);
+  assert.match(broken.text, /skipped: livekit-server could not be built: proxy: no route/);
+  const startMs = performance.now();
+  const slow = run(t, { go: '[ "$1" = version ] || sleep 300', seconds: '1' });
+  assert.deepEqual([slow.code, slow.calls], [0, ['test']], slow.text);
+  assert.match(slow.text, /no time is left|could not be built/);
+  assert.ok(performance.now() - startMs < 60_000);
+});
+
+test('npm test that fails is a failure, whatever becomes of the build', (t) => {
+  const { code, calls } = run(t, { go: GO_WORKS, npm: 'exit 1' });
+  assert.deepEqual([code, calls], [1, ['test']]);
+});
