@@ -39,6 +39,9 @@ const INIT_DELAY_MS = 250;
 /** INIT and COOKIE ECHO are repeated at doubling intervals from this one. */
 const FIRST_REPEAT_MS = 300;
 const MAX_REPEATS = 8;
+/** On a path that loses packets, the last SACK is repeated when nothing follows. */
+const SACK_REPEATS = 3;
+const SACK_REPEAT_MS = 20;
 
 /** What the other side has proposed, until its cookie comes back. */
 interface Proposal {
@@ -64,6 +67,9 @@ export class Association {
   #repeated: { readonly chunk: Buffer; readonly tag: number } | undefined = undefined;
   #repeats = 0;
   #repeatAtMs = Number.POSITIVE_INFINITY;
+  /** Of the latest SACK, that are left. */
+  #sackRepeats = 0;
+  #sackAtMs = 0;
   #nowMs = 0;
 
   constructor(send: (packet: Buffer) => void, listener: AssociationListener) {
@@ -134,14 +140,26 @@ export class Association {
     }
     if (needsSack && this.#inbound !== undefined) {
       this.#sendChunk(chunkOf(CHUNK.sack, this.#inbound.sack()));
+      this.#sackRepeats = this.#inbound.hasSeenLoss ? SACK_REPEATS : 0;
+      this.#sackAtMs = this.#nowMs + SACK_REPEAT_MS;
     }
     return true;
+  }
+
+  /** Where packets are lost, so are SACKs: the other side would wait for its time-out, a second. */
+  #repeatSack(nowMs: number): void {
+    if (this.#sackRepeats > 0 && nowMs >= this.#sackAtMs && this.#inbound !== undefined) {
+      this.#sackRepeats--;
+      this.#sackAtMs = nowMs + SACK_REPEAT_MS;
+      this.#sendChunk(chunkOf(CHUNK.sack, this.#inbound.sack()));
+    }
   }
 
   /** Retransmits what is due. */
   poll(nowMs: number): void {
     this.#nowMs = nowMs;
     this.#outbound?.poll(nowMs);
+    this.#repeatSack(nowMs);
     if (nowMs < this.#repeatAtMs) {
       return;
     }

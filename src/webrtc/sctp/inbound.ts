@@ -63,6 +63,7 @@ export class Inbound {
   readonly #byLast = new Map<number, Run>();
   readonly #streams = new Map<number, Stream>();
   #duplicates: number[] = [];
+  #hasRepeats = false;
   #waitingBytes = 0;
   #waitingChunks = 0;
 
@@ -139,6 +140,11 @@ export class Inbound {
     return messages;
   }
 
+  /** Something is missing, or came again because its SACK was lost. */
+  get hasSeenLoss(): boolean {
+    return this.#ranges.length > 0 || this.#hasRepeats;
+  }
+
   /** The body of a SACK (RFC 9260 section 3.3.4). */
   sack(): Buffer {
     const blocks = this.#ranges.slice(0, MAX_GAP_BLOCKS);
@@ -176,6 +182,7 @@ export class Inbound {
       throw new ProtocolViolation('what waits can never be completed');
     }
     if (ahead <= 0 || !this.#addToRanges(tsn)) {
+      this.#hasRepeats = true;
       if (this.#duplicates.length < MAX_DUPLICATES) {
         this.#duplicates.push(tsn);
       }

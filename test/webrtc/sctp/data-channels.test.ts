@@ -150,6 +150,32 @@ for (const path of [
   });
 }
 
+test('where packets are lost the last SACK is repeated, a few times', () => {
+  for (const [loses, repeats] of [
+    [false, 0],
+    [true, 3],
+  ] as const) {
+    const pair = new Pair(CLEAN);
+    const channel = pair.a.channels.create('reliable', {});
+    pair.start();
+    pair.run(() => pair.b.opened.length === 1 && channel.bufferedBytes === 0);
+    const wait = (ms: number): void => {
+      const untilMs = pair.nowMs + ms;
+      pair.run(() => pair.nowMs >= untilMs);
+    };
+    wait(100);
+    pair.path = { ...CLEAN, loss: loses ? 1 : 0 };
+    channel.send(message(100, 1));
+    pair.path = CLEAN;
+    channel.send(message(100, 2));
+    wait(10);
+    pair.path = { ...CLEAN, loss: 1 };
+    const { sent } = pair.b;
+    wait(1000);
+    assert.equal(pair.b.sent - sent, repeats);
+  }
+});
+
 test('either side may begin, or both', () => {
   for (const starts of ['a', 'b', 'both']) {
     const pair = new Pair(CLEAN);
