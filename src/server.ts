@@ -7,6 +7,9 @@ import { newSecret } from './base/ids.ts';
 import type { Logger } from './base/log.ts';
 import type { Config } from './config.ts';
 import { Cluster } from './front/cluster/cluster.ts';
+import { Relay } from './front/cluster/relay.ts';
+import { RelayTickets } from './front/cluster/relay-tickets.ts';
+import { RoomiestNodes } from './front/cluster/roomiest-nodes.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
 import { DEFAULT_FACES, readAnyDefaultFace } from './front/faces/default-faces.ts';
 import {
@@ -166,6 +169,19 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     log,
   });
   await cluster.clearOwn();
+  const otherNodes = new RoomiestNodes(cluster.registry, serverId, config.REGION ?? '');
+  const relay = new Relay({
+    nodes: otherNodes,
+    tickets: new RelayTickets(services.secrets.derive('relay tickets'), serverId),
+    tokens: services.tokens,
+    // A room of this server's own is joined at the server that serves it.
+    canPassOn: (path) => config.LIVEKIT_URL !== undefined || !/livekit/i.test(path),
+    metrics,
+    log,
+  });
+  closers.add(() => {
+    relay.close();
+  });
   const sessions = new SessionService({
     tokens: services.tokens,
     quota: services.quota,
@@ -173,6 +189,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     journal: cluster.journal(recorder),
     pool,
     conversations,
+    elsewhere: relay,
     metrics,
     log,
     serverId,
@@ -210,6 +227,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     videos,
     sessions,
     cluster,
+    canPlace: async () => sessions.canPlace || (await otherNodes.haveRoom()),
     models: pool.renderers,
     iceServers: ice.iceServers,
     agents: new AgentRooms({
@@ -235,11 +253,15 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     config,
     routes,
     sessionSockets: {
-      p2p: sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
-      livekit: sessions.handlers((id, request, destination, sessionLog) =>
-        operatorRooms === undefined
-          ? rooms.create(id, request, destination, sessionLog)
-          : operatorRooms.create(id, destination, sessionLog),
+      p2p: relay.accepting(
+        sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
+      ),
+      livekit: relay.accepting(
+        sessions.handlers((id, request, destination, sessionLog) =>
+          operatorRooms === undefined
+            ? rooms.create(id, request, destination, sessionLog)
+            : operatorRooms.create(id, destination, sessionLog),
+        ),
       ),
       rooms: rooms.handlers(),
     },
@@ -273,7 +295,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
       return { certificate: files.certFile, key: files.keyFile };
     },
     async stop(drainMs, isHurried = () => false) {
-      await sessions.drain(drainMs, isHurried);
+      await Promise.all([sessions.drain(drainMs, isHurried), relay.drain(drainMs, isHurried)]);
       await closers.close();
     },
   };

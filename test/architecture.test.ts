@@ -133,7 +133,7 @@ const FOLDER_OF_VENDOR: Record<string, RegExp> = {
   '@wasm-audio-decoders/ogg-vorbis': /^jobs\//,
   pino: /^base\//,
   '@livekit/protocol': /^front\/rooms\//,
-  ws: /^(front\/rooms|talk\/providers)\//,
+  ws: /^(front\/rooms|front\/cluster|talk\/providers)\//,
 };
 
 const WITH_INNER_ROOMS = ['front', 'jobs', 'pipeline', 'webrtc'];

@@ -1,5 +1,14 @@
 // Dashboard: all servers that share a Redis, each against the others.
-import { falling, metric, rate, rising, stat, timeseries, type Dashboard } from '../panels.ts';
+import {
+  falling,
+  metric,
+  rate,
+  ratesBy,
+  rising,
+  stat,
+  timeseries,
+  type Dashboard,
+} from '../panels.ts';
 
 /** The dashboard of all servers that share a Redis. */
 export const fleet: Dashboard = {
@@ -87,6 +96,34 @@ export const fleet: Dashboard = {
             },
           ],
           { min: 0, stack: true },
+        ),
+      ],
+    },
+    {
+      title: 'Sessions on other servers',
+      panels: [
+        timeseries(
+          'Relayed sessions',
+          'short',
+          'Sessions whose client is connected to a server that had no room, or drains. Their media ' +
+            'goes directly; a balancer that reads /readyz?full=503 keeps this low.',
+          [{ expr: metric('mouthpiece_relayed_sessions'), legend: '{{instance}}' }],
+          { min: 0 },
+        ),
+        timeseries(
+          'Relays',
+          'ops',
+          'Connections to other servers by outcome. Unreachable: look at NODE_URL. Refused: the ' +
+            'other server became full meanwhile.',
+          ratesBy('outcome', 'mouthpiece_relays_total'),
+          { min: 0 },
+        ),
+        timeseries(
+          'Relayed messages',
+          'Bps',
+          'Messages that were passed on, without media.',
+          ratesBy('direction', 'mouthpiece_relay_bytes_total'),
+          { min: 0 },
         ),
       ],
     },

@@ -78,6 +78,12 @@ export const ERRORS = {
       'This path needs the API key of an operator (npm run keys -- create --operator). ' +
       'The first key of a server is one.',
   },
+  INVALID_RELAY_TICKET: {
+    status: 401,
+    message:
+      'The ticket with which another server passes a client on is not valid. Give all servers of a ' +
+      'Redis the same SECRETS_KEY, and clocks that agree within a minute.',
+  },
   NODE_UNREACHABLE: {
     status: 503,
     message: 'The server that runs this session does not answer. Try again shortly.',

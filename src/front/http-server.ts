@@ -64,6 +64,8 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** WebSockets that any server takes: those of sessions that other servers run count, too. */
+const LEAST_SOCKETS = 1024;
 const PAGE_DIRECTORY = path.join(ROOT, 'src/page');
 const CLIENT_DIRECTORY = path.join(ROOT, 'clients/js/src');
 const SESSION_PATH = '/compose/webrtc/p2p';
@@ -93,7 +95,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     allowedOrigins: config.ALLOWED_ORIGINS ?? [],
     // Twice the sessions: a client that reconnects holds its old socket and its new one.
     // In a room of ours a session has two: its own, and that of the viewer's signalling.
-    maxConnections: config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 4,
+    maxConnections: Math.max(LEAST_SOCKETS, config.WORKERS * config.MAX_SESSIONS_PER_WORKER * 4),
     limits,
     publicUrl: config.PUBLIC_URL,
     isSecure: tls !== undefined,

@@ -33,7 +33,9 @@ export interface RouteOptions {
   readonly services: Services;
   /** Undefined: the paths of static videos answer 501. */
   readonly videos: StaticVideos | undefined;
-  readonly sessions: Pick<SessionService, 'canPlace' | 'room' | 'isDraining'> & LocalSessions;
+  readonly sessions: Pick<SessionService, 'room' | 'isDraining'> & LocalSessions;
+  /** Whether this server or another one has room for a session. */
+  readonly canPlace: () => Promise<boolean>;
   readonly cluster: Pick<Cluster, 'id' | 'registry'>;
   /** Names of the renderers that a token may ask for. */
   readonly models: readonly string[];
@@ -81,7 +83,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       quota,
       faceExists,
       models: options.models,
-      canPlace: () => sessions.canPlace,
+      canPlace: options.canPlace,
       draining: () => sessions.isDraining,
       iceServers: options.iceServers,
       turnSecret: config.TURN_SECRET,
@@ -114,7 +116,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       prepare: options.prepareConversations,
       checkProviders: options.checkProviders,
       faceExists,
-      canPlace: () => sessions.canPlace,
+      canPlace: options.canPlace,
       iceServers: (keyId) =>
         options.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, keyId)),
       settings: config,

@@ -42,6 +42,7 @@ export interface Services {
   readonly autoTokens: AutoTokens;
   readonly conversationStore: ConversationStore;
   readonly blobs: FileBlobs;
+  readonly secrets: SecretBox;
   readonly faces: Faces;
   readonly faceCatalog: FaceCatalog;
   /** The thread that parses large request bodies. */
@@ -82,6 +83,7 @@ export async function openServices(options: ServiceOptions): Promise<Services> {
     autoTokens: new AutoTokens(store, secrets),
     conversationStore: new ConversationStore(store, secrets, config.TRANSCRIPT_RETENTION_DAYS),
     blobs,
+    secrets,
     faces,
     faceCatalog: new FaceCatalog(faces),
     bodyPool,

@@ -16,4 +16,19 @@ export const CLUSTER_METRICS = {
     'front',
     'Sessions of dead servers whose token and quota slot this one freed.',
   ),
+  mouthpiece_relayed_sessions: gauge(
+    'front',
+    'Sessions of clients of this server that another server runs.',
+  ),
+  mouthpiece_relays_total: counter(
+    'front',
+    'Connections to other servers for sessions of clients of this one: opened, unreachable, refused ' +
+      'by the other server after that, lost during the session.',
+    { outcome: ['opened', 'unreachable', 'refused', 'lost'] },
+  ),
+  mouthpiece_relay_bytes_total: counter(
+    'front',
+    'Payload bytes of messages that were passed on: in, from clients; out, to clients.',
+    { direction: ['in', 'out'] },
+  ),
 } as const;

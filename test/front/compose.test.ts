@@ -212,7 +212,7 @@ test('an unknown model is logged once, and the number of logged names is bounded
     tokens: { create: () => 'token' },
     quota: { check() {} },
     faceExists: () => true,
-    canPlace: () => true,
+    canPlace: () => Promise.resolve(true),
     draining: () => false,
   };
   const [post] = composeRoutes({

@@ -105,17 +105,14 @@ export async function openFront(
   });
   closers.add(() => ice.close());
   const bodyBudget = new BodyBudget(options.bodyBudget);
+  const sessions = options.sessions ?? { room: 1, isDraining: false, find: () => undefined };
   const routes = buildRoutes({
     config,
     store,
     services,
     videos: await options.videos?.({ store, services, serverId, log }),
-    sessions: options.sessions ?? {
-      canPlace: true,
-      room: 1,
-      isDraining: false,
-      find: () => undefined,
-    },
+    sessions,
+    canPlace: () => Promise.resolve(!sessions.isDraining && sessions.room > 0),
     cluster: new Cluster(serverId, {
       store,
       tokens: services.tokens,

@@ -1,10 +1,13 @@
-// Two real servers on one Redis: sessions are seen and ended from either, and those of a server that
-// is killed are free at once.
+// Two real servers on one Redis: sessions are seen and ended from either, a full server passes
+// clients on to the other one, and the sessions of a server that is killed are free at once.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { LightPeer } from '../../bench/peers/light-peer.ts';
 import { startRedis, type TestRedis } from '../front/redis-servers.ts';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { until as untilHolds } from '../harness/until.ts';
 import { sleep } from '../../src/base/time.ts';
 import { WsClient } from '../harness/ws-client.ts';
 
@@ -17,12 +20,18 @@ let second: TestServer;
 beforeAll(async () => {
   redis = await startRedis();
   const env = { ...SHARED, REDIS_URL: redis.url };
-  [first, second] = await Promise.all([startServer({ env }), startServer({ env })]);
+  [first, second] = await Promise.all([
+    startServer({ env: { ...env, MAX_SESSIONS_PER_WORKER: '1' } }),
+    startServer({ env }),
+  ]);
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);
   await redis.close();
 });
+
+const until = (what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> =>
+  untilHolds(isTrue, 10_000 * patience(), what);
 
 interface Listed {
   readonly id: string;
@@ -50,11 +59,7 @@ test('every server lists all servers, and sees and ends the sessions of all', as
   }
   const client = await WsClient.open(first, await createToken(second));
   let listed: Listed[] = [];
-  for (let tries = 0; tries < 200 && listed.length === 0; tries++) {
-    await sleep(20);
-    listed = await sessionsSeenBy(second);
-  }
-  assert.equal(listed.length, 1);
+  await until('it is listed', async () => (listed = await sessionsSeenBy(second)).length === 1);
   const [{ id, node }] = listed as [Listed];
   assert.equal(node, await nodeIdOf(first));
   assert.equal((await sessionsSeenBy(second, `?node=${await nodeIdOf(second)}`)).length, 0);
@@ -75,16 +80,74 @@ test('every server lists all servers, and sees and ends the sessions of all', as
   assert.deepEqual(await sessionsSeenBy(second), []);
 });
 
+/** A second of sound. */
+const sine = Int16Array.from({ length: 16_000 }, (_sample, i) => 8000 * Math.sin(i / 10));
+const connect = (): Promise<LightPeer> =>
+  LightPeer.connect({ target: first, codec: 'vp8', faceId: 'ava' });
+
+test('a full server passes a client on, whose media comes from the other one', async () => {
+  const local = await connect();
+  const ready = await call(first, '/readyz');
+  assert.deepEqual([ready.status, ready.body.full], [200, true]);
+  assert.equal((await call(first, '/readyz?full=503')).status, 503);
+  await until('the other one announced its room', async () =>
+    (await call(first, '/cluster/nodes')).body.nodes.every(
+      ({ url, room }: { url: string; room: number }) => (room === 0) === (url === first.url),
+    ),
+  );
+  const relayed = await connect();
+  const listed = await sessionsSeenBy(first);
+  const nodeOf = (id: string): string | undefined => listed.find((found) => found.id === id)?.node;
+  assert.equal(nodeOf(local.sessionId), await nodeIdOf(first));
+  assert.equal(nodeOf(relayed.sessionId), await nodeIdOf(second));
+  const { frames } = relayed.figures;
+  await until('its pictures come', () => relayed.figures.frames > frames + 30);
+  const utterance = await relayed.speak(sine, 'burst');
+  await until('it speaks', () => utterance.speakMs !== undefined);
+  assert.match(
+    (await call(first, '/metrics')).body,
+    /mouthpiece_relayed_sessions 1\b[^]*outcome="opened"} 1\b/,
+  );
+  await relayed.close();
+  await until('the other server ends it', async () => (await sessionsSeenBy(first)).length === 1);
+  assert.match((await call(first, '/metrics')).body, /mouthpiece_relayed_sessions 0\b/);
+  await local.close();
+  await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
+});
+
+test('a ticket that no server issued is refused', async () => {
+  const socket = new WebSocket(
+    `${second.url.replace('http', 'ws')}/compose/webrtc/p2p?session_token=${await createToken(first)}`,
+    { headers: { 'x-mouthpiece-relay': `${Date.now()}.${'a'.repeat(16)}.${'b'.repeat(43)}` } },
+  );
+  const status = await new Promise((resolve) => {
+    socket.once('unexpected-response', (_request, response) => {
+      resolve(response.statusCode);
+    });
+    socket.on('error', () => {});
+  });
+  assert.equal(status, 401);
+});
+
 test('the token of a session whose server is killed is taken by another within 8 seconds', async () => {
   const token = await createToken(first);
   const lost = await WsClient.open(second, token);
-  for (let tries = 0; tries < 200 && (await sessionsSeenBy(first)).length === 0; tries++) {
-    await sleep(20);
-  }
-  await sleep(6000); // a server must have lived for a while before it finds others dead
+  const local = await connect();
+  const relayed = await connect();
+  await until('all run', async () => (await sessionsSeenBy(first)).length === 3);
+  await sleep(4000); // a server must have lived for a while before it finds others dead
   const killedMs = performance.now();
   second.process.kill('SIGKILL');
   await lost.closed;
+  await until('the relayed session is told', () => relayed.figures.state === 'over');
+  assert.match(relayed.figures.ending ?? '', /^ERROR WORKER_LOST/);
+  await until('the other server is gone', async () => {
+    const { body } = await call(first, '/cluster/nodes');
+    return body.nodes.length === 1;
+  });
+  const refused = await call(first, '/compose/token', { faceId: 'ava' });
+  assert.deepEqual([refused.status, refused.body.code], [429, 'SERVER_OVERLOADED']);
+  await local.close();
   for (;;) {
     const again = await WsClient.open(first, token);
     // What comes first: a refusal, or the pong of the session.
@@ -99,5 +162,4 @@ test('the token of a session whose server is killed is taken by another within 8
     await sleep(100);
   }
   console.info(`taken over ${Math.round(performance.now() - killedMs)} ms after the kill`);
-  assert.equal((await call(first, '/cluster/nodes')).body.nodes.length, 1);
 });

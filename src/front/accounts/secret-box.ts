@@ -1,5 +1,5 @@
 // Encrypts the secrets of customers in Redis: AES-256-GCM with a key that is not in Redis.
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { keys } from '../store/keys.ts';
 import { readOrCreate } from '../store/data-dir.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -56,6 +56,11 @@ export class SecretBox {
       );
     }
     return box;
+  }
+
+  /** A key for another purpose, of 32 bytes (HKDF, RFC 5869). All servers of a Redis get the same. */
+  derive(purpose: string): Buffer {
+    return Buffer.from(hkdfSync('sha256', this.#key, '', purpose, KEY_BYTES));
   }
 
   /**

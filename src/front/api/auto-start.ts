@@ -27,7 +27,7 @@ export interface AutoStartDeps {
   /** Asks the providers. @throws ValidationError naming the field */
   readonly checkProviders: typeof checkProviders;
   readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
-  readonly canPlace: () => boolean;
+  readonly canPlace: () => Promise<boolean>;
   readonly iceServers: (keyId: string) => readonly IceServer[];
   readonly settings: ProviderSettings;
   readonly authenticate: (key: string) => Promise<Caller>;
@@ -81,7 +81,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       deps.prepare(),
       deps.checkProviders(conversation.providers, fieldsOf(conversation)),
     ]);
-    if (!deps.canPlace()) {
+    if (!(await deps.canPlace())) {
       throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
     }
     const secret = await deps.conversations.create(conversation);

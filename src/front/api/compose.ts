@@ -21,10 +21,10 @@ export interface ComposeDeps {
   /** Names of renderers that a token may choose. */
   readonly models: readonly string[];
   /**
-   * False when no worker has room: the token is refused, so the client need not try a WebSocket.
+   * False when no server has room: the token is refused, so the client need not try a WebSocket.
    */
-  readonly canPlace: () => boolean;
-  /** True while the server shuts down. */
+  readonly canPlace: () => Promise<boolean>;
+  /** True while this server shuts down: a refusal then says so. */
   readonly draining: () => boolean;
   /** Called for each refused token. */
   readonly onRefused?: ((code: ErrorCode) => void) | undefined;
@@ -149,9 +149,6 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         return { session_token: 'FAIL TOKEN', detail: detailOf(error) };
       },
       async handler({ body, caller }) {
-        if (deps.draining()) {
-          throw new ServiceError('SERVER_DRAINING', undefined, 5);
-        }
         const { faceId, emotion } = splitFaceId(body.faceId);
         if (!(await deps.faceExists(caller.ownerId, faceId))) {
           throw new ServiceError('INVALID_FACE_ID');
@@ -160,8 +157,10 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
           throw new ServiceError('INVALID_EMOTION');
         }
         await deps.quota.check(caller.keyId);
-        if (!deps.canPlace()) {
-          throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
+        if (!(await deps.canPlace())) {
+          throw deps.draining()
+            ? new ServiceError('SERVER_DRAINING', undefined, 5)
+            : new ServiceError('SERVER_OVERLOADED', undefined, 2);
         }
         const token = await deps.tokens.create({
           ownerId: caller.ownerId,

@@ -1,7 +1,13 @@
 // The servers that share a Redis, and the live sessions of each, in Redis.
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
-import { ANNOUNCE_NODE, FORGET_NODE, LIST_NODES, REPLACE_HASH } from '../store/cluster-scripts.ts';
+import {
+  ANNOUNCE_NODE,
+  FORGET_NODE,
+  LIST_NODES,
+  REPLACE_HASH,
+  ROOMIEST_NODES,
+} from '../store/cluster-scripts.ts';
 import type { NodeRecord, NodeSession, SeenNode } from './node-record.ts';
 
 /**
@@ -89,6 +95,16 @@ export class NodeRegistry {
       nodes.push({ ...record, seenMs: Number(found[i + 1]) });
     }
     return nodes.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** Live servers with room, first the one with the most. */
+  async roomiest(atMost: number): Promise<NodeRecord[]> {
+    const found = (await this.#store.run(
+      ROOMIEST_NODES,
+      [keys.nodeRooms(), keys.nodeBeats(), keys.nodeRecords()],
+      [atMost, DEAD_AFTER_MS],
+    )) as string[];
+    return found.map((record) => JSON.parse(record) as NodeRecord);
   }
 
   /** One server, whenever its last heartbeat was; undefined: it stopped, or was found dead. */

@@ -25,6 +25,8 @@ import { DEPRECATED_SINCE } from './route.ts';
 export interface SocketRequest {
   readonly path: string;
   readonly query: Query;
+  /** The query as it was sent; undefined: the request did not open a WebSocket. */
+  readonly rawQuery?: string;
   /** A request header by its lower-case name, '' when absent. */
   header(name: string): string;
   /** Address of the client, or of its proxy when the client is unknown. */
@@ -336,9 +338,11 @@ export class SocketRoutes {
       headers.set(name, value);
     });
     const path = req.getUrl();
+    const rawQuery = req.getQuery() ?? '';
     const request: SocketRequest = {
       path,
-      query: queryOf(req.getQuery() ?? ''),
+      query: queryOf(rawQuery),
+      rawQuery,
       header: (name) => headers.get(name) ?? '',
       ip: limitEntry.ip,
       serverOrigin: this.#options.publicUrl ?? originOf(headers, this.#options.isSecure ?? false),

@@ -1,9 +1,8 @@
 // What the session service keeps of one socket.
 import type { EarlyMessages } from './early-messages.ts';
-import type { LiveSession } from './live-session.ts';
 import type { MessageBudget } from './message-budget.ts';
 import type { MessageWriter } from './server-messages.ts';
-import type { LinkFactory } from './session-ports.ts';
+import type { LinkFactory, SocketSession } from './session-ports.ts';
 
 /** The state of one socket. */
 export class Connection {
@@ -15,7 +14,7 @@ export class Connection {
   /** There is no socket: speech comes as PCM through the link. */
   readonly isHeadless: boolean;
   /** Undefined while the token is checked, and when the socket was refused. */
-  session: LiveSession | undefined = undefined;
+  session: SocketSession | undefined = undefined;
   isClosed = false;
 
   constructor(

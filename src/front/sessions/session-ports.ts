@@ -4,8 +4,9 @@ import type { WorkerHandle } from '../placement/worker-handle.ts';
 import type { WorkerPool } from '../placement/worker-pool.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
-import type { SocketRequest } from '../http/socket.ts';
+import type { Socket, SocketRequest } from '../http/socket.ts';
 import type { ConversationSource } from './conversation-port.ts';
+import type { MessageWriter, RateMessage } from './server-messages.ts';
 import type { SessionQuota } from './session-quota.ts';
 import type { SessionTokens } from './session-tokens.ts';
 import type { SessionLink } from './session-link.ts';
@@ -32,6 +33,32 @@ export type LinkFactory = (
   destination: string,
   log: Logger,
 ) => SessionLink;
+
+/** What takes the messages of a socket: a session here, or one on another server. */
+export interface SocketSession {
+  /** @param message valid only during the call */
+  message(message: ArrayBuffer, isBinary: boolean): void;
+  /** Tells the client that some of its messages are dropped, at most once a second. */
+  tellRate(message: RateMessage, nowMs: number): void;
+  end(reason: 'rate_limited'): void;
+  /** The socket closed. */
+  closed(): void;
+}
+
+/** The other servers, which take sessions for which there is no room here. */
+export interface Elsewhere {
+  /**
+   * Opens a session on another server.
+   * @param write the form in which the client wants its messages
+   * @returns undefined when none takes it: the refusal here stands
+   * @throws ServiceError when its token is not valid
+   */
+  open(
+    socket: Socket,
+    request: SocketRequest,
+    write: MessageWriter,
+  ): Promise<SocketSession | undefined>;
+}
 
 /** Provides face assets. */
 export interface FaceSource {
@@ -76,6 +103,8 @@ export interface SessionServiceOptions {
   readonly pool: Placement;
   /** Conversations; undefined: sessions with one are refused. */
   readonly conversations: ConversationSource | undefined;
+  /** Undefined: a session for which there is no room is refused. */
+  readonly elsewhere: Elsewhere | undefined;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Names this server, across restarts. */

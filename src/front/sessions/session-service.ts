@@ -62,6 +62,7 @@ export class SessionService {
     this.#tally = new SocketTally(options.metrics);
     this.#sockets = new SocketIntake({
       open: (socket, request, connection) => this.#open(socket, request, connection),
+      elsewhere: options.elsewhere,
       metrics: options.metrics,
       tally: this.#tally,
     });
@@ -107,8 +108,7 @@ export class SessionService {
    */
   async openHeadless(request: SocketRequest, createLink: LinkFactory): Promise<LiveSession> {
     const connection = this.#sockets.headless(createLink);
-    await this.#open(new HeadlessSocket(), request, connection);
-    return connection.session!;
+    return await this.#open(new HeadlessSocket(), request, connection);
   }
 
   /** @throws ServiceError when the session is refused */
@@ -116,7 +116,7 @@ export class SessionService {
     socket: Socket<Connection>,
     request: SocketRequest,
     connection: Connection,
-  ): Promise<void> {
+  ): Promise<LiveSession> {
     const openedMs = monotonicMs();
     const id = newUuid();
     const log = this.#options.log.child({ session: id });
@@ -137,7 +137,7 @@ export class SessionService {
       if (connection.isClosed) {
         throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
       }
-      this.#start({
+      return this.#start({
         id,
         socket,
         request,
@@ -167,6 +167,9 @@ export class SessionService {
     if (conversations === undefined) {
       throw new ServiceError('CONVERSATIONS_UNAVAILABLE');
     }
+    if (!this.canPlace) {
+      throw new ServiceError('SERVER_OVERLOADED'); // another server can still open it
+    }
     return await conversations.open(conversationId);
   }
 
@@ -186,7 +189,7 @@ export class SessionService {
     readonly conversation: OpenConversation | undefined;
     readonly openedMs: number;
     readonly log: Logger;
-  }): void {
+  }): LiveSession {
     const { id, socket, request, connection, grant, ageMs, conversation, openedMs, log } = admitted;
     const { pool, metrics, journal, host } = this.#options;
     // A token may come from a server that has other renderers: its model is only a hint.
@@ -252,6 +255,7 @@ export class SessionService {
     for (const { message, isBinary } of connection.early.take()) {
       session.message(message, isBinary);
     }
+    return session;
   }
 
   // ── life and end ──────────────────────────────────────────────────────────────────────────────────────────────────────

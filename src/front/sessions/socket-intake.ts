@@ -9,7 +9,7 @@ import { Connection } from './connection.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
 import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
 import type { SocketTally } from './session-meter.ts';
-import type { LinkFactory } from './session-ports.ts';
+import type { Elsewhere, LinkFactory, SocketSession } from './session-ports.ts';
 import { type MessageWriter, plainText, writerFor } from './server-messages.ts';
 import { isDone } from './wire-protocol.ts';
 
@@ -23,10 +23,14 @@ export interface SocketIntakeOptions {
     socket: Socket<Connection>,
     request: SocketRequest,
     connection: Connection,
-  ) => Promise<void>;
+  ) => Promise<unknown>;
+  readonly elsewhere: Elsewhere | undefined;
   readonly metrics: Metrics;
   readonly tally: SocketTally;
 }
+
+/** Refusals of one server: another one may have room. */
+const OF_THIS_SERVER: ReadonlySet<string> = new Set(['SERVER_OVERLOADED', 'SERVER_DRAINING']);
 
 /** The sockets of one server. */
 export class SocketIntake {
@@ -119,7 +123,35 @@ export class SocketIntake {
       await this.#options.open(socket, request, connection);
     } catch (error) {
       if (!connection.isClosed) {
-        this.#refuse(socket, connection, error);
+        await this.#carryOn(socket, request, connection, error);
+      }
+    }
+  }
+
+  /** Opens a refused session on another server, if that helps. */
+  async #carryOn(
+    socket: Socket<Connection>,
+    request: SocketRequest,
+    connection: Connection,
+    refusal: unknown,
+  ): Promise<void> {
+    let session: SocketSession | undefined;
+    try {
+      if (OF_THIS_SERVER.has(toWireError(refusal).code)) {
+        session = await this.#options.elsewhere?.open(socket, request, connection.write);
+      }
+    } catch (error) {
+      this.#refuse(socket, connection, error);
+      return;
+    }
+    if (session === undefined) {
+      this.#refuse(socket, connection, refusal);
+    } else if (connection.isClosed) {
+      session.closed();
+    } else {
+      connection.session = session;
+      for (const { message, isBinary } of connection.early.take()) {
+        session.message(message, isBinary);
       }
     }
   }

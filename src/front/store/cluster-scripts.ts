@@ -76,6 +76,23 @@ end
 return out`,
 );
 
+/**
+ * The live servers with the most room, first the one with the most. KEYS: rooms, beats, records.
+ * ARGV: most servers, silence after which a server is dead ms. Returns their records.
+ */
+export const ROOMIEST_NODES = script(
+  'roomiest-nodes',
+  `
+${NOW_MS}
+local out = {}
+for _, id in ipairs(redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(0', 'LIMIT', 0, ARGV[1])) do
+  local beat = tonumber(redis.call('ZSCORE', KEYS[2], id) or 0)
+  local record = redis.call('HGET', KEYS[3], id)
+  if record and beat > now - tonumber(ARGV[2]) then out[#out + 1] = record end
+end
+return out`,
+);
+
 /** Replaces a hash. KEYS: hash. ARGV: field, value, ... */
 export const REPLACE_HASH = script(
   'replace-hash',

@@ -86,6 +86,7 @@ beforeEach(() => {
       },
     },
     conversations: undefined,
+    elsewhere: undefined,
     pool: {
       room: 1,
       renderers: ['rig'],
