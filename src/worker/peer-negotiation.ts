@@ -45,6 +45,8 @@ const ROOM_SILENCE_MS = 20_000;
 
 /** A media server reports every second or so: after this silence, the front restarts ICE. */
 const SILENCE_MS = 5000;
+/** How often dropped messages are told of. */
+const LOG_INTERVAL_MS = 1000;
 
 /** Negotiates the connection of a session, which has one peer at a time. */
 export class PeerNegotiation {
@@ -59,6 +61,8 @@ export class PeerNegotiation {
   /** LiveKit's channel for what must arrive. */
   #reliable: DataChannel | undefined = undefined;
   readonly #messages = new RoomMessages(monotonicMs());
+  /** When a message into the room was last said to be dropped. */
+  #dropLoggedMs = Number.NEGATIVE_INFINITY;
   #isAudioOnly = false;
   /** The peer is a media server, and nothing has been heard of it for SILENCE_MS. */
   #isServer = false;
@@ -158,7 +162,9 @@ export class PeerNegotiation {
 
   /** Sends a message to the others in the room. */
   sendData(data: Uint8Array): void {
-    if (this.#reliable?.send(data) === false) {
+    const nowMs = monotonicMs();
+    if (this.#reliable?.send(data) === false && nowMs - this.#dropLoggedMs > LOG_INTERVAL_MS) {
+      this.#dropLoggedMs = nowMs;
       this.#log('a message into the room was dropped: the channel is full or closed');
     }
   }

@@ -1,6 +1,6 @@
 // Which messages of a room reach the front: those of the agent, and few of strangers.
 import assert from 'node:assert/strict';
-import { DataPacket, RpcRequest } from '@livekit/protocol';
+import { DataPacket, DataStream_Chunk, RpcRequest } from '@livekit/protocol';
 import { test } from 'vitest';
 import { RoomMessages, senderOf } from '../../src/worker/room-messages.ts';
 
@@ -29,10 +29,30 @@ test('a room full of strangers takes nothing from the agent', () => {
   }
 });
 
+test('an agent may send ten minutes of speech at once, and then as it is spoken', () => {
+  const messages = new RoomMessages(0);
+  messages.heed('agent');
+  const value = new DataStream_Chunk({ streamId: 's', content: new Uint8Array(48_000) });
+  const chunk = Buffer.from(
+    new DataPacket({
+      participantIdentity: 'agent',
+      value: { case: 'streamChunk', value },
+    }).toBinary(),
+  );
+  const take = (count: number, nowMs: number): number =>
+    Array.from({ length: count }, () => messages.judge(chunk, nowMs)).filter(
+      (verdict) => verdict === 'heeded',
+    ).length;
+  assert.equal(take(1200, 0), 1200, 'ten minutes of 48 kHz');
+  assert.ok(take(3000, 0) < 300);
+  assert.equal(take(16, 1000), 16, 'a second of 192 kHz in stereo');
+  assert.ok(take(3000, 2000) < 30);
+});
+
 test('the sender is found wherever it stands; noise has none', () => {
-  assert.equal(senderOf(packetOf('agent'))?.toString(), 'agent');
+  assert.equal(String(senderOf(packetOf('agent'))), 'agent');
   const twice = Buffer.concat([packetOf('first'), packetOf('last')]);
-  assert.equal(senderOf(twice)?.toString(), 'last');
+  assert.equal(String(senderOf(twice)), 'last');
   for (const noise of [
     '',
     'ff',

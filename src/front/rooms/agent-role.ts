@@ -1,19 +1,14 @@
 // The role of an avatar in somebody else's room: it speaks what an agent of the room streams to it,
 // and tells the agent what was heard.
-import {
-  type DataStream_Header,
-  type JoinResponse,
-  type ParticipantInfo,
-  ParticipantInfo_State,
-  type RpcRequest,
-} from '@livekit/protocol';
+import { ParticipantInfo_State } from '@livekit/protocol';
 import { ServiceError } from '../../base/errors.ts';
 import { every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import type { LinkedSession } from '../sessions/session-link.ts';
-import { PacketWriter, readDataPacket } from './data-packets.ts';
+import { PacketWriter, readDataPacket, type StreamHeader } from './data-packets.ts';
 import type { RoomMeter } from './room-meter.ts';
 import type { RoomRole } from './room-role.ts';
+import type { JoinedRoom, RoomParticipant } from './server-signals.ts';
 import { PlaybackReports } from './playback-reports.ts';
 import { SpeechSegments } from './speech-segments.ts';
 
@@ -60,7 +55,7 @@ export class AgentRole implements RoomRole {
     });
   }
 
-  joined({ participant, otherParticipants }: JoinResponse): void {
+  joined({ participant, otherParticipants }: JoinedRoom): void {
     this.#agent = participant?.attributes[AGENT_ATTRIBUTE] ?? '';
     if (this.#agent === '') {
       throw new ServiceError(
@@ -74,7 +69,7 @@ export class AgentRole implements RoomRole {
     this.changed(otherParticipants);
   }
 
-  changed(participants: readonly ParticipantInfo[]): void {
+  changed(participants: readonly RoomParticipant[]): void {
     const agent = participants.find(({ identity }) => identity === this.#agent);
     if (agent === undefined) {
       return;
@@ -92,25 +87,23 @@ export class AgentRole implements RoomRole {
       this.#meter.dropped('malformed');
       return;
     }
-    const { sender, value } = packet;
-    if (value.case === 'rpcRequest') {
-      this.#call(sender, value.value);
-      return;
-    }
-    if (value.case === 'rpcResponse' && sender === this.#agent) {
-      this.#reports.answered(value.value.requestId, value.value.value.case === 'error');
+    const { sender, data } = packet;
+    if (data.case === 'rpcRequest') {
+      this.#call(sender, data.id, data.method);
       return;
     }
     // Others stream into the room, too: transcriptions, sessions of agents.
     if (sender !== this.#agent) {
       return;
     }
-    if (value.case === 'streamHeader') {
-      this.#begin(value.value);
-    } else if (value.case === 'streamChunk') {
-      this.#segments?.chunk(value.value.streamId, value.value.content);
-    } else if (value.case === 'streamTrailer') {
-      this.#segments?.end(value.value.streamId);
+    if (data.case === 'rpcResponse') {
+      this.#reports.answered(data.requestId, data.isError);
+    } else if (data.case === 'streamHeader') {
+      this.#begin(data);
+    } else if (data.case === 'streamChunk') {
+      this.#segments?.chunk(data.streamId, data.content);
+    } else if (data.case === 'streamTrailer') {
+      this.#segments?.end(data.streamId);
     }
   }
 
@@ -120,8 +113,8 @@ export class AgentRole implements RoomRole {
     this.#reports.close();
   }
 
-  #begin({ topic, streamId, attributes, contentHeader }: DataStream_Header): void {
-    if (topic !== AUDIO_TOPIC || contentHeader.case !== 'byteHeader') {
+  #begin({ topic, streamId, attributes, isBytes }: StreamHeader): void {
+    if (topic !== AUDIO_TOPIC || !isBytes) {
       return;
     }
     const problem = this.#segments?.begin(streamId, attributes);
@@ -132,7 +125,7 @@ export class AgentRole implements RoomRole {
     }
   }
 
-  #call(sender: string, { id, method }: RpcRequest): void {
+  #call(sender: string, id: string, method: string): void {
     this.#send(this.#packets.rpcAck(sender, id));
     if (method !== CLEAR_METHOD) {
       this.#send(this.#packets.rpcResponse(sender, id, undefined));

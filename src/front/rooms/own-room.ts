@@ -1,7 +1,7 @@
 // A LiveKit room that this server serves itself: one avatar and one viewer, without an SFU. The
 // viewer is an unmodified LiveKit client, whose peer connection ends at our worker.
 import { randomBytes } from 'node:crypto';
-import { DisconnectReason, LeaveRequest_Action, SignalRequest } from '@livekit/protocol';
+import { DisconnectReason, LeaveRequest_Action } from '@livekit/protocol';
 import type { Logger } from '../../base/log.ts';
 import type { EndReason } from '../../base/session-ends.ts';
 import { monotonicMs, wallMs, wallSeconds } from '../../base/time.ts';
@@ -13,6 +13,7 @@ import {
   type SessionLink,
   sendSessionFacts,
 } from '../sessions/session-link.ts';
+import { readClientSignal } from './client-signals.ts';
 import type { Join } from './join-request.ts';
 import type { RoomMeter } from './room-meter.ts';
 import {
@@ -213,7 +214,7 @@ export class OwnRoom implements SessionLink {
       meter.dropped(message.byteLength > MAX_MESSAGE_BYTES ? 'too_large' : 'rate');
       return;
     }
-    const request = decode(message);
+    const request = readClientSignal(new Uint8Array(message));
     if (request === undefined) {
       meter.dropped('malformed');
       return;
@@ -227,17 +228,17 @@ export class OwnRoom implements SessionLink {
         }
         return;
       case 'pingReq':
-        socket.send(pongResponse(request.value.timestamp, wallMs()));
+        socket.send(pongResponse(request.timestamp, wallMs()));
         return;
       case 'ping':
-        socket.send(oldPongResponse(request.value));
+        socket.send(oldPongResponse(request.timestamp));
         return;
       case 'leave':
         this.#viewer = undefined;
         socket.end(1000, 'LEFT');
         this.#session?.dropPeer();
         return;
-      default: // the viewer publishes nothing, and the candidates of a peer are found by its checks
+      case 'other': // the viewer publishes nothing, and the candidates of a peer are found by its checks
     }
   }
 
@@ -268,15 +269,5 @@ export class OwnRoom implements SessionLink {
     this.#viewer = undefined;
     socket?.send(leaveResponse(reason, action));
     socket?.end(1000, '');
-  }
-}
-
-/** @returns undefined when it is malformed */
-function decode(message: ArrayBuffer): SignalRequest['message'] | undefined {
-  try {
-    // A copy: protocol buffers keep views of what they are decoded from.
-    return SignalRequest.fromBinary(new Uint8Array(message).slice()).message;
-  } catch {
-    return undefined;
   }
 }

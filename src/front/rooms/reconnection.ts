@@ -1,5 +1,6 @@
 // When a lost connection to a LiveKit server is tried again, and when it is given up.
-import { DisconnectReason, type LeaveRequest, LeaveRequest_Action } from '@livekit/protocol';
+import { DisconnectReason, LeaveRequest_Action } from '@livekit/protocol';
+import type { LeaveSignal } from './server-signals.ts';
 
 /** Attempts wait for this long, one after the other; the last value is that of all others. */
 const DELAYS_MS = [0, 300, 700, 1000];
@@ -42,7 +43,7 @@ export class Reconnection {
 }
 
 /** Whether a server sends us away for good. One that is stopped may be started again. */
-export const isFinal = ({ action, reason, canReconnect }: LeaveRequest): boolean =>
+export const isFinal = ({ action, reason, canReconnect }: LeaveSignal): boolean =>
   action === LeaveRequest_Action.DISCONNECT &&
   !canReconnect &&
   reason !== DisconnectReason.SERVER_SHUTDOWN;

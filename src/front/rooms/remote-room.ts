@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto';
 import {
   DisconnectReason,
-  type JoinResponse,
   LeaveRequest,
   LeaveRequest_Action,
   SessionDescription,
@@ -13,18 +12,20 @@ import { after } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import type { EndReason } from '../../base/session-ends.ts';
 import { monotonicMs } from '../../base/time.ts';
-import { TokenBucket } from '../../base/token-bucket.ts';
 import type { LocalOfferMessage, RefusedOfferMessage } from '../../link/messages.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
 import { parseAnswer } from '../../webrtc/sdp/offer.ts';
 import type { LinkedSession, SessionLink } from '../sessions/session-link.ts';
 import { publishRequest, resumeRequest } from './join-messages.ts';
 import type { LiveKitServer } from './livekit-url.ts';
-import { type RoomRole, isWatched } from './room-role.ts';
+import type { RoomRole } from './room-role.ts';
 import { RemoteCandidates } from './remote-candidates.ts';
 import { isFinal, Reconnection } from './reconnection.ts';
 import type { RoomMeter } from './room-meter.ts';
-import { type ServerMessage, SignalConnection } from './signal-client.ts';
+import type { DescriptionSignal } from './description-signal.ts';
+import type { JoinedRoom, LeaveSignal, ServerSignal } from './server-signals.ts';
+import { SignalBudget } from './signal-budget.ts';
+import { SignalConnection } from './signal-client.ts';
 
 /** What a session in a room is built from. */
 export interface RemoteRoomOptions {
@@ -45,9 +46,6 @@ const PING_INTERVAL_SECONDS = 5;
 const PING_SILENCE_SECONDS = 15;
 /** Who closes our media tells the reason over the signal connection, a moment later. */
 const GOODBYE_MS = 250;
-/** Messages of the server. Each participant that comes or goes causes a few. */
-const MESSAGES_PER_SECOND = 200;
-const MESSAGE_BURST = 2000;
 
 /** The session's place in a room of a LiveKit server. */
 export class RemoteRoom implements SessionLink {
@@ -71,6 +69,8 @@ export class RemoteRoom implements SessionLink {
     videoTrackId: randomUUID(),
   };
   #offerId = 0;
+  /** The offer that the server has answered. */
+  #answeredId = 0;
   /** The offer that waits for the worker is of a new peer, and goes with a request to join. */
   #isJoining = false;
   /** A request to join that no server has seen yet: its peer can still be used. */
@@ -83,11 +83,12 @@ export class RemoteRoom implements SessionLink {
   readonly #reconnection = new Reconnection();
   #timer: NodeJS.Timeout | undefined = undefined;
   readonly #candidates: RemoteCandidates;
-  readonly #messages = new TokenBucket(MESSAGES_PER_SECOND, MESSAGE_BURST, monotonicMs());
+  readonly #budget: SignalBudget;
 
   constructor(options: RemoteRoomOptions) {
     this.#options = options;
     this.#token = options.token;
+    this.#budget = new SignalBudget(options.meter, monotonicMs());
     this.#candidates = new RemoteCandidates(options.server.isTrusted);
     this.joined = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
@@ -215,15 +216,16 @@ export class RemoteRoom implements SessionLink {
   }
 
   #connect(joinRequest: string): void {
+    const isCurrent = (): boolean => connection === this.#signal;
     const { server } = this.#options;
-    const connection: SignalConnection = new SignalConnection(server, this.#token, joinRequest, {
+    const connection = new SignalConnection(server, this.#token, joinRequest, this.#budget, {
       message: (message) => {
-        if (connection === this.#signal) {
+        if (isCurrent()) {
           this.#receive(message);
         }
       },
       lost: (reason, refusal) => {
-        if (connection === this.#signal) {
+        if (isCurrent()) {
           this.#lost(reason, refusal);
         }
       },
@@ -310,12 +312,7 @@ export class RemoteRoom implements SessionLink {
 
   // ── what the server says ───────────────────────────────────────────────────────────────────────
 
-  #receive(message: ServerMessage): void {
-    if (!this.#messages.take(1, monotonicMs())) {
-      this.#options.meter.dropped('rate');
-      this.#lost('too many messages', undefined);
-      return;
-    }
+  #receive(message: ServerSignal): void {
     switch (message.case) {
       case 'join':
         this.#onJoin(message.value);
@@ -335,29 +332,29 @@ export class RemoteRoom implements SessionLink {
         return;
       case 'trackPublished':
         if (message.value.cid === this.#names.videoTrackId) {
-          this.#videoSid = message.value.track?.sid ?? '';
+          this.#videoSid = message.value.sid;
         }
         return;
       case 'subscribedQualityUpdate':
         if (message.value.trackSid === this.#videoSid) {
           // Nobody looks: no picture is drawn. Somebody does: the next one is a key frame.
-          this.#session?.tell({ type: 'video', isWanted: isWatched(message.value) });
+          this.#session?.tell({ type: 'video', isWanted: message.value.isWatched });
         }
         return;
       case 'refreshToken':
         this.#token = message.value;
         return;
       case 'update':
-        this.#options.role.changed(message.value.participants);
+        this.#options.role.changed(message.value);
         return;
       case 'leave':
         this.#onLeave(message.value);
         return;
-      default: // of rooms, speakers and others' tracks: nothing to do
+      case 'other': // of rooms, speakers and others' tracks: nothing to do
     }
   }
 
-  #onJoin(join: JoinResponse): void {
+  #onJoin(join: JoinedRoom): void {
     const { log, meter, role } = this.#options;
     this.#sid = join.participant?.sid ?? '';
     this.#isJoining = false;
@@ -372,10 +369,12 @@ export class RemoteRoom implements SessionLink {
     }
   }
 
-  #onAnswer({ sdp, id }: SessionDescription): void {
-    if (id !== 0 && id !== this.#offerId) {
+  #onAnswer({ sdp, id }: DescriptionSignal): void {
+    // One for each offer: reading it takes milliseconds.
+    if (this.#answeredId === this.#offerId || (id !== 0 && id !== this.#offerId)) {
       return;
     }
+    this.#answeredId = this.#offerId;
     try {
       const parsed = parseAnswer(sdp);
       const candidates = parsed.candidates.filter((one) => this.#candidates.mayCheck(one));
@@ -397,7 +396,7 @@ export class RemoteRoom implements SessionLink {
     }
   }
 
-  #onLeave(leave: LeaveRequest): void {
+  #onLeave(leave: LeaveSignal): void {
     const { action, reason } = leave;
     this.#options.log.info(
       { reason: DisconnectReason[reason], action: LeaveRequest_Action[action] },

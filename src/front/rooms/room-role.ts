@@ -1,7 +1,7 @@
 // What a session does in a room of a LiveKit server, apart from being there.
-import type { JoinResponse, ParticipantInfo, SubscribedQualityUpdate } from '@livekit/protocol';
 import type { EndReason } from '../../base/session-ends.ts';
 import type { LinkedSession } from '../sessions/session-link.ts';
+import type { JoinedRoom, RoomParticipant } from './server-signals.ts';
 
 /** What a session does in a room. */
 export interface RoomRole {
@@ -11,20 +11,11 @@ export interface RoomRole {
   /** The session has been placed on a worker. */
   opened(session: LinkedSession): void;
   /** The room was joined, at first or again. @throws ServiceError when it is of no use */
-  joined(join: JoinResponse): void;
+  joined(join: JoinedRoom): void;
   /** Participants came, changed or left. */
-  changed(participants: readonly ParticipantInfo[]): void;
+  changed(participants: readonly RoomParticipant[]): void;
   /** A message of somebody in the room. */
   data?(message: Uint8Array): void;
   /** The session is over. */
   closed(reason: EndReason): void;
 }
-
-/** Whether anybody looks at a track: some of its qualities is subscribed to. */
-export const isWatched = ({
-  subscribedQualities,
-  subscribedCodecs,
-}: SubscribedQualityUpdate): boolean =>
-  [...subscribedQualities, ...subscribedCodecs.flatMap(({ qualities }) => qualities)].some(
-    ({ enabled }) => enabled,
-  );

@@ -1,19 +1,19 @@
 // The signal WebSocket to a LiveKit server: opens it, sends and receives protocol buffers, and keeps
 // it alive. What the messages mean is not its business.
 import type { LookupFunction } from 'node:net';
-import { Ping, SignalRequest, SignalResponse } from '@livekit/protocol';
+import { Ping, SignalRequest } from '@livekit/protocol';
 import { WebSocket } from 'ws';
 import { after, every, guarded } from '../../base/guard.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { HostAddress, LiveKitServer } from './livekit-url.ts';
+import { readServerSignal, type ServerSignal } from './server-signals.ts';
+import type { SignalBudget } from './signal-budget.ts';
 
-/** A message of the server. */
-export type ServerMessage = SignalResponse['message'];
 type ClientMessage = NonNullable<ConstructorParameters<typeof SignalRequest>[0]>['message'];
 
 /** What a connection reports. */
 export interface SignalListener {
-  message(message: ServerMessage): void;
+  message(message: ServerSignal): void;
   /**
    * The connection could not be made, or is lost. Called once, not after `close`.
    * @param refusal what the server said when it refused the handshake for good; undefined:
@@ -23,8 +23,9 @@ export interface SignalListener {
 }
 
 const HANDSHAKE_TIMEOUT_MS = 5000;
-/** The largest message of a LiveKit server is its answer: some 10 kB for each participant. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
+/** LiveKit servers send a message in one. */
+const MAX_FRAGMENTS = 64;
 /** What is read of a refused handshake. */
 const MAX_REFUSAL_BYTES = 1024;
 const REFUSAL_TIMEOUT_MS = 2000;
@@ -33,6 +34,7 @@ const REFUSAL_TIMEOUT_MS = 2000;
 export class SignalConnection {
   readonly #socket: WebSocket;
   readonly #listener: SignalListener;
+  readonly #budget: SignalBudget;
   #isOver = false;
   #isOpened = false;
   #pinger: NodeJS.Timeout | undefined = undefined;
@@ -42,14 +44,22 @@ export class SignalConnection {
    * Connects to `/rtc/v1`.
    * @param joinRequest the parameter join_request
    */
-  constructor(server: LiveKitServer, token: string, joinRequest: string, listener: SignalListener) {
+  constructor(
+    server: LiveKitServer,
+    token: string,
+    joinRequest: string,
+    budget: SignalBudget,
+    listener: SignalListener,
+  ) {
     this.#listener = listener;
+    this.#budget = budget;
     const url = new URL(`${server.url}/rtc/v1`);
     url.searchParams.set('access_token', token);
     url.searchParams.set('join_request', joinRequest);
     const socket = (this.#socket = new WebSocket(url, {
       handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
       maxPayload: MAX_MESSAGE_BYTES,
+      maxFragments: MAX_FRAGMENTS,
       perMessageDeflate: false,
       followRedirects: false,
       ...(server.addresses === undefined ? {} : { lookup: pinned(server.addresses) }),
@@ -60,6 +70,10 @@ export class SignalConnection {
         this.#receive(data, isBinary);
       }),
     );
+    // The library answers pings by itself.
+    socket.on('ping', (data) => {
+      this.#isWithinBudget(data.length);
+    });
     socket.on('open', () => {
       this.#isOpened = true;
     });
@@ -112,18 +126,24 @@ export class SignalConnection {
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
-    if (this.#isOver || !isBinary) {
+    if (this.#isOver || !this.#isWithinBudget(data.length) || !isBinary) {
       return;
     }
     this.#heardMs = monotonicMs();
-    let message: ServerMessage;
-    try {
-      ({ message } = SignalResponse.fromBinary(new Uint8Array(data)));
-    } catch {
+    const message = readServerSignal(data);
+    if (message === undefined) {
       this.#lose('a malformed message', undefined);
       return;
     }
     this.#listener.message(message);
+  }
+
+  #isWithinBudget(bytes: number): boolean {
+    const isTaken = this.#budget.take(bytes, monotonicMs());
+    if (!isTaken) {
+      this.#lose('too many messages', undefined);
+    }
+    return isTaken;
   }
 
   #lose(reason: string, refusal: string | undefined): void {

@@ -74,6 +74,7 @@ export class SpeechSegments {
     if (channels !== 1 && channels !== 2) {
       return 'num_channels is not 1 or 2';
     }
+    this.end(streamId); // an agent that begins the same stream again
     if (this.#open.size >= MAX_OPEN_SEGMENTS || this.#playing.length >= MAX_SEGMENTS) {
       return 'too many segments wait';
     }

@@ -1,10 +1,11 @@
 // The role of a session that has a room of its own on the operator's LiveKit server: tells the client
 // where to join, waits for it, and deletes the room at the end.
-import { type JoinResponse, type ParticipantInfo, ParticipantInfo_State } from '@livekit/protocol';
+import { ParticipantInfo_State } from '@livekit/protocol';
 import { after } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { type LinkedSession, sendSessionFacts } from '../sessions/session-link.ts';
 import type { RoomRole } from './room-role.ts';
+import type { JoinedRoom, RoomParticipant } from './server-signals.ts';
 import type { RoomService } from './room-service.ts';
 import { VIEWER_IDENTITY } from './signal-messages.ts';
 
@@ -49,11 +50,11 @@ export class ViewerRole implements RoomRole {
     this.#awaitViewer();
   }
 
-  joined({ otherParticipants }: JoinResponse): void {
+  joined({ otherParticipants }: JoinedRoom): void {
     this.changed(otherParticipants);
   }
 
-  changed(participants: readonly ParticipantInfo[]): void {
+  changed(participants: readonly RoomParticipant[]): void {
     const viewer = participants.find(({ identity }) => identity === VIEWER_IDENTITY);
     if (viewer === undefined) {
       return;

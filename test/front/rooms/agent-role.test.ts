@@ -259,6 +259,36 @@ test('strangers, other topics, unknown methods and noise', async () => {
   avatar.role.closed();
 });
 
+test('a stream that begins again is another segment; a flood of calls is not kept', async () => {
+  const avatar = new Avatar();
+  avatar.answers = 'never';
+  for (let i = 0; i < 1000; i++) {
+    avatar.begin('again', 48_000);
+    avatar.chunk('again', i < 3 ? 4800 : 0);
+  }
+  avatar.trailer('again');
+  avatar.speech.heardPosition = avatar.speech.writtenPosition;
+  avatar.answers = 'at once';
+  avatar.begin('next');
+  avatar.chunk('next', 1600);
+  avatar.trailer('next');
+  avatar.speech.heardPosition = avatar.speech.writtenPosition;
+  await until(() => avatar.finished.length === 4);
+  assert.deepEqual(
+    avatar.finished.map(([position]) => position.toFixed(1)),
+    ['0.1', '0.1', '0.1', '0.1'],
+  );
+  avatar.sent.length = 0;
+  for (let i = 0; i < 100_000; i++) {
+    avatar.call(i % 2 === 0 ? 'lk.clear_buffer' : 'lk.something');
+    if (avatar.sent.length > 2) {
+      avatar.sent.length = 0;
+    }
+  }
+  assert.ok(avatar.speech.flushes >= 50_000);
+  avatar.role.closed();
+});
+
 test('the session ends with its agent; a token without an agent is refused', () => {
   const avatar = new Avatar();
   const { DISCONNECTED } = ParticipantInfo_State;

@@ -11,6 +11,7 @@ import {
   LeaveRequest,
   LeaveRequest_Action,
   ParticipantInfo,
+  ParticipantUpdate,
   ReconnectResponse,
   SessionDescription,
   SignalResponse,
@@ -22,6 +23,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { createLogger } from '../../../src/base/log.ts';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { RemoteRoom } from '../../../src/front/rooms/remote-room.ts';
+import { RemoteCandidates } from '../../../src/front/rooms/remote-candidates.ts';
 import type { RoomRole } from '../../../src/front/rooms/room-role.ts';
 import type {
   LinkedSession,
@@ -248,6 +250,34 @@ test('only public candidates of a stranger are checked, and not many', async (t)
   assert.ok(addresses.every((address) => address.startsWith('1.1.1.')));
 });
 
+test('of a stranger with 100,000 candidates, many answers and participants little is read', async (t) => {
+  const participants = Array.from({ length: 5000 }, () => new ParticipantInfo({ identity: 'x' }));
+  const update = new SignalResponse({
+    message: { case: 'update', value: new ParticipantUpdate({ participants }) },
+  }).toBinary();
+  const candidates = new RemoteCandidates(false);
+  for (let i = 0; i < 100_000; i++) {
+    const candidate = `candidate:1 1 udp 2130706431 1.1.${i >> 8}.${i & 255} 7882 typ host`;
+    assert.equal(candidates.trickled(JSON.stringify({ candidate })) !== undefined, i < 32);
+  }
+  const long = ANSWER.replaceAll('a=mid:0', `a=mid:0\r\na=x:${'y'.repeat(100_000)}`);
+  const { room, told, joins } = await start(
+    t,
+    (socket, join, request) => {
+      admit(socket, join, request);
+      const { id } = join.publisherOffer ?? { id: 0 };
+      for (let i = 0; i < 100; i++) {
+        say(socket, { case: 'answer', value: new SessionDescription({ sdp: long, id }) });
+        socket.send(update);
+      }
+    },
+    false,
+  );
+  await room.joined;
+  await until(() => joins.length > 1, 10_000, 'a connection that says too much is closed');
+  assert.equal(told.filter(({ type }) => type === 'accept').length, 1, 'one answer for each offer');
+});
+
 test('a lost signal connection is resumed; after a lost peer the room is joined again', async (t) => {
   const { room, joins, sockets, offers, ends } = await start(t, admit);
   await room.joined;
@@ -257,6 +287,7 @@ test('a lost signal connection is resumed; after a lost peer the room is joined 
   assert.deepEqual([joins[1]!.reconnect, joins[1]!.participantSid], [true, 'PA_1']);
   assert.equal(offers.length, 1, 'media goes on');
   room.peerSilent();
+  await until(() => offers.length > 1);
   assert.deepEqual([offers[1]?.restartsIce, offers[1]?.isNewPeer], [true, false]);
   room.peerLost();
   await until(() => joins.length === 3);
