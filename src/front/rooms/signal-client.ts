@@ -80,8 +80,7 @@ export class SignalConnection {
     socket.on('unexpected-response', (request, response) => {
       void readText(response).then((text) => {
         const status = response.statusCode ?? 0;
-        const isFinal = status >= 400 && status < 500 && status !== 429;
-        this.#lose(`HTTP ${status}`, isFinal ? `HTTP ${status} ${text}`.trim() : undefined);
+        this.#lose(`HTTP ${status}`, refusalOf(status, text));
         request.destroy();
       });
     });
@@ -162,6 +161,17 @@ export class SignalConnection {
       this.#socket.terminate();
     }
   }
+}
+
+/** @returns undefined: another try may succeed */
+function refusalOf(status: number, text: string): string | undefined {
+  if (status < 400 || status >= 500 || status === 429) {
+    return undefined;
+  }
+  const quoted = `HTTP ${status} ${text}`.trim();
+  return status === 404
+    ? `${quoted} (its server has no /rtc/v1: LiveKit servers have it since 1.9.1)`
+    : quoted;
 }
 
 /** Connects to the addresses that were checked, whatever the name resolves to now. */

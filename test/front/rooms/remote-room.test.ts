@@ -196,6 +196,15 @@ test('a server that refuses is quoted', async (t) => {
   assert.deepEqual(ends, ['room_refused']);
 });
 
+test('a server that is too old for the single peer connection is named so', async (t) => {
+  const refuse = (socket: Socket): void => {
+    socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 18\r\n\r\n404 page not found');
+  };
+  const { room, ends } = await start(t, { refuse });
+  assert.match(await failure(room), /HTTP 404 .* \(its server has no \/rtc\/v1: .* 1\.9\.1\)/);
+  assert.deepEqual(ends, ['room_refused']);
+});
+
 test('a server that hangs up, sends noise, or too much, ends a join in words', async (t) => {
   const hangsUp = await start(t, {
     refuse: (socket) => {
