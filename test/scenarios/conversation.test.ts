@@ -4,9 +4,12 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import type { Frame } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type TestBrowser, startBrowser } from '../harness/browser.ts';
 import { closestLips, findMouth, locate } from '../harness/lipsync.ts';
@@ -15,6 +18,7 @@ import { Probe } from '../harness/probe.ts';
 import { ROOT, type TestServer, call, startServer } from '../harness/server.ts';
 import { synthesize, toWav } from '../harness/speech.ts';
 import { type ProviderServer, startProviders } from '../talk/provider-server.ts';
+import { until } from '../harness/until.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 
 const isInstalled = existsSync(path.join(ROOT, 'scripts/talk/node_modules/.package-lock.json'));
@@ -60,6 +64,8 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
         TTS_BASE_URL: baseUrl,
         STT_PROVIDER: 'openai',
         STT_BASE_URL: baseUrl,
+        ELEVENLABS_BASE_URL: new URL(baseUrl).origin,
+        CARTESIA_BASE_URL: new URL(baseUrl).origin,
       },
     });
     browser = await startBrowser({ microphoneWav });
@@ -177,4 +183,114 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     );
     assert.deepEqual(browser.problems, []);
   });
+
+  test('in a frame on an allowed origin, and on no other', async () => {
+    const outer = await Promise.all([startOuterPage(), startOuterPage()]);
+    try {
+      const [allowed, refused] = outer.map(({ origin }) => origin) as [string, string];
+      const { body: agent } = await call(server, '/auto/agent', {
+        face_id: 'ava',
+        name: 'Guide',
+        llm_provider: 'local',
+        first_message: 'Welcome.',
+      });
+      const { body: grant } = await call(server, '/auto/token', { originAllowList: [allowed] });
+      const framed = async (origin: string): Promise<Frame> => {
+        const link = `${server.url}/auto/start/${agent.id}/${grant.token}?redirect=true`;
+        const page = await browser.newPage();
+        await page.goto(`${origin}/?${encodeURIComponent(link)}`);
+        const handle = await page.waitForSelector('iframe');
+        return await handle!.contentFrame();
+      };
+      const room = await framed(allowed);
+      await room.waitForSelector('#start');
+      await room.click('#start');
+      await room.waitForFunction(
+        () =>
+          ['listening', 'speaking'].includes(document.getElementById('room')!.dataset['state']!),
+        { timeout: 30_000 },
+      );
+      await room.click('#hang-up');
+      const stranger = await framed(refused);
+      await until(() => browser.problems.some((text) => /frame-ancestors/.test(text)), 10_000);
+      assert.equal(await stranger.$('#start'), null);
+    } finally {
+      await Promise.all(outer.map(({ close }) => close()));
+    }
+  });
+
+  test('what fails is told in the page, in the log and in the metrics', async () => {
+    const { behaviour } = providers;
+    const remote = { ttsAPIKey: 'k', voiceId: 'v' };
+    behaviour.status.set('elevenlabs', 429).set('cartesia', 401).set('/v1/audio/speech', 500);
+    for (const [more, state, words] of [
+      [{}, 'listening', 'The voice failed (HTTP 500).'],
+      [
+        { ...remote, ttsProvider: 'ElevenLabs' },
+        'listening',
+        'The voice refused: too many requests, or no credit left.',
+      ],
+      [
+        { ...remote, ttsProvider: 'Cartesia' },
+        'ended',
+        'The conversation ended. The voice refused the API key (HTTP 401).',
+      ],
+    ] as const) {
+      const { status, body } = await call(server, '/auto/start/configurable', {
+        faceId: 'ava',
+        firstMessage: 'Welcome.',
+        ...more,
+      });
+      assert.equal(status, 200, JSON.stringify(body));
+      const page = await browser.newPage();
+      await page.goto(body.roomUrl);
+      await page.click('#start');
+      await page.waitForFunction(
+        (text) => document.getElementById('notice-text')!.textContent === text,
+        { timeout: 30_000 },
+        words,
+      );
+      assert.equal(
+        await page.$eval('#room', (room) => (room as HTMLElement).dataset['state']),
+        state,
+      );
+      await page.close();
+    }
+    const metrics = (await call(server, '/metrics')).body as string;
+    const log = server.logs.join('\n');
+    for (const [kind, reason] of [
+      ['openai', 'server_error'],
+      ['elevenlabs', 'rate_limited'],
+      ['cartesia', 'unauthorised'],
+    ] as const) {
+      const counted = `faults_total{role="voice",kind="${kind}",reason="${reason}"} 1`;
+      assert.ok(metrics.includes(counted), counted);
+      const line = `"provider":"${kind}","role":"voice","fault":"${reason}"`;
+      assert.ok(log.includes(line), line);
+    }
+    assert.doesNotMatch(log, /Welcome/, 'the log holds no words');
+  });
 });
+
+/** A page of another origin that shows in a frame what its query names. */
+async function startOuterPage(): Promise<{ origin: string; close: () => Promise<void> }> {
+  const outer = createServer((request, response) => {
+    const src = decodeURIComponent(new URL(request.url!, 'http://outer').search.slice(1));
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<!doctype html><title>Shop</title>
+      <iframe src="${src}" allow="microphone; autoplay" width="400" height="700"></iframe>`);
+  });
+  await new Promise<void>((resolve) => {
+    outer.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    origin: `http://127.0.0.1:${(outer.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        outer.closeAllConnections();
+        outer.close(() => {
+          resolve();
+        });
+      }),
+  };
+}

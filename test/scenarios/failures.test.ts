@@ -2,18 +2,25 @@
 // hit must be told.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, test, vi } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { LightPeer } from '../../bench/peers/light-peer.ts';
 import { createLogger } from '../../src/base/log.ts';
 import { sleep } from '../../src/base/time.ts';
+import type { SessionStatsReport } from '../../src/link/messages.ts';
 import { loadConfig } from '../../src/config.ts';
 import { type RunningServer, startServer } from '../../src/server.ts';
-import { call } from '../harness/server.ts';
+import { TalkThread } from '../../src/front/talk/talk-thread.ts';
+import { ROOT, call } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
+
+const holdsConversations = existsSync(
+  path.join(ROOT, 'scripts/talk/node_modules/.package-lock.json'),
+);
 
 let dataDir = '';
 let server: RunningServer;
@@ -33,6 +40,11 @@ afterAll(async () => {
 
 const connect = (): Promise<LightPeer> =>
   LightPeer.connect({ target: server, codec: 'vp8', faceId: 'ava' });
+
+async function statsOf({ sessionId }: LightPeer): Promise<SessionStatsReport> {
+  const { body } = await call(server, `/sessions/${sessionId}/stats`);
+  return body as SessionStatsReport;
+}
 
 async function until(
   what: string,
@@ -88,6 +100,49 @@ test(
         server.sessions.size === 0 && server.pool.handles.every((handle) => handle.sessions === 0),
       2000,
     );
+  },
+);
+
+test.skipIf(!holdsConversations)(
+  'a thread of conversations that dies: told in words, replaced, and no other session notices',
+  async () => {
+    // The instance of the server; what runs on the thread is not told before it ends.
+    const starts = vi.spyOn(TalkThread.prototype, 'start');
+    try {
+      const { pcm } = await synthesize('hello how are you');
+      const converse = (): Promise<LightPeer> =>
+        LightPeer.connect({
+          target: server,
+          codec: 'vp8',
+          faceId: 'ava',
+          microphone: pcm,
+          token: { ttsProvider: 'local', firstMessage: 'Welcome.' },
+        });
+      const [plain, talking] = [await connect(), await converse()];
+      await until('frames', () => plain.figures.frames > 30 && talking.figures.frames > 10);
+      const skippedBefore = (await statsOf(plain)).framesSkipped;
+      const thread = starts.mock.contexts[0] as TalkThread;
+      await thread.kill();
+      await until('the conversation is over', () => talking.figures.state === 'over');
+      assert.match(
+        talking.figures.ending ?? '',
+        /^ERROR CONVERSATION_FAILED .*holds conversations failed\. Please try again/,
+      );
+      const framesBefore = plain.figures.frames;
+      const next = await converse();
+      await until('the next conversation has a face', () => next.figures.frames > 10);
+      await until('the other session goes on', () => plain.figures.frames > framesBefore + 30);
+      assert.equal(thread.size, 1, 'a new thread holds it');
+      const { framesSkipped } = await statsOf(plain);
+      const lost = framesSkipped - skippedBefore;
+      console.info(`${lost} frames skipped beside a thread that ends and one that starts`);
+      assert.ok(lost <= 5 + 10 * (patience() - 1), `${lost} skipped`);
+      assert.equal(plain.figures.state, 'live');
+      await Promise.all([plain.close(), talking.close(), next.close()]);
+      await until('every slot is free', () => server.sessions.size === 0 && thread.size === 0);
+    } finally {
+      starts.mockRestore();
+    }
   },
 );
 

@@ -191,6 +191,8 @@ export async function startProviders(): Promise<ProviderServer> {
         note(`refused ${status}`);
         response.writeHead(status, { 'content-type': 'application/json' });
         response.end('{"error": {"message": "no"}}');
+      } else if (/^(?:\/v1)?\/voices\//.test(path)) {
+        respondText(response, '{"id": "v"}');
       } else if (path === '/v1/chat/completions') {
         await chat(body, response);
       } else if (path === '/v1/audio/speech') {

@@ -13,6 +13,7 @@ import type { ProviderSettings } from '../talk/provider-choice.ts';
 import type { AgentFields } from './auto.ts';
 import { configurableBody, configured, fieldsOf, ofAgent } from './conversation-request.ts';
 import { idText, KIB } from './field-schemas.ts';
+import { allowsOrigin } from './origins.ts';
 import { roomPage } from './room-page.ts';
 import { keyOf } from './request-key.ts';
 
@@ -273,7 +274,7 @@ async function join(deps: AutoStartDeps, id: string, secret: string) {
 
 /** @throws ServiceError when the token is for pages of other origins */
 function checkOrigin({ originAllowList }: AutoGrant, origin: string): void {
-  if (origin !== '' && originAllowList.length > 0 && !originAllowList.includes(origin)) {
+  if (origin !== '' && !allowsOrigin(originAllowList, origin)) {
     throw new ServiceError(
       'ORIGIN_NOT_ALLOWED',
       'The token may not be used by pages of this origin: see originAllowList of POST /auto/token.',

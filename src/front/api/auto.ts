@@ -8,6 +8,7 @@ import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../accounts/agents.ts';
 import type { AutoTokens } from '../accounts/auto-tokens.ts';
 import { emotionText, faceIdText, idText, KIB } from './field-schemas.ts';
+import { originsOf } from './origins.ts';
 import { keyOf } from './request-key.ts';
 
 const shortText = z.string().max(256);
@@ -115,7 +116,16 @@ const tokenBody = z.object({
   llmAPIKey: z.string().max(1024).nullable().default(null),
   ttsAPIKey: z.string().max(1024).nullable().default(null),
   createTranscript: z.boolean().default(false),
-  originAllowList: z.array(z.string().max(256)).max(100).nullable().default([]),
+  originAllowList: z
+    .array(z.string().max(256))
+    .max(100)
+    .nullable()
+    .default([])
+    .meta({
+      description:
+        'Origins of pages that may start a conversation with the token and show it in a frame, such ' +
+        'as https://shop.example or https://*.shop.example. Empty: any.',
+    }),
 });
 
 /** What these routes need. */
@@ -296,7 +306,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
             keyId: caller.keyId,
             keyName: caller.keyName,
             createTranscript: body.createTranscript,
-            originAllowList: body.originAllowList ?? [],
+            originAllowList: originsOf(body.originAllowList ?? [], 'originAllowList'),
             llmApiKey: body.llmAPIKey ?? '',
             ttsApiKey: body.ttsAPIKey ?? '',
           },

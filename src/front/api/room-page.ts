@@ -3,14 +3,14 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Reply } from '../http/reply.ts';
 import type { StoredConversation } from '../talk/conversation-store.ts';
+import { frameAncestors } from './origins.ts';
 
 const ROOM_FILE = path.join(import.meta.dirname, '../../page/room/index.html');
 
 /** The page of a room, with the origins that may frame it. */
 export async function roomPage(conversation: StoredConversation | undefined): Promise<Reply> {
-  const ancestors = conversation?.originAllowList.filter((origin) => URL.canParse(origin)) ?? [];
   const frames =
-    conversation === undefined ? "'none'" : ancestors.length === 0 ? '*' : ancestors.join(' ');
+    conversation === undefined ? "'none'" : frameAncestors(conversation.originAllowList);
   return {
     // An unknown room gets the page too: it says in words that the link is no longer valid.
     status: 200,

@@ -2,6 +2,9 @@
 // and transcripts that only their owner reads.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
+import { hashSecret } from '../../../src/base/ids.ts';
+import { keys } from '../../../src/front/store/keys.ts';
+import { until } from '../../harness/until.ts';
 import { type TestFront, startTestFront } from '../harness.ts';
 
 let server: TestFront;
@@ -145,6 +148,59 @@ test('an agent is started with an auto token, by header and by link, on allowed 
     (await server.call(`/auto/start/${agent.id}/unknown-token`, { key: undefined })).status,
     401,
   );
+});
+
+test('origins are taken in each form that clients send, and what is none is refused', async () => {
+  const tokenFor = async (origins: string[]): Promise<Response> =>
+    await server.call('/auto/token', { json: { originAllowList: origins } });
+  const agent = await body(
+    await server.call('/auto/agent', { json: { face_id: 'ava', llm_provider: 'local' } }),
+  );
+  const statusOf = async (token: string, origin: string): Promise<number> => {
+    const headers = { origin };
+    const path = `/auto/start/${agent.id}/${token}`;
+    return (await server.call(path, { key: undefined, headers })).status;
+  };
+  const { token } = await body(
+    await tokenFor(['shop.example', 'https://a.example/', 'https://*.b.example', 'http://c:3000']),
+  );
+  for (const origin of ['https://shop.example', 'https://a.example', 'https://x.b.example']) {
+    assert.equal(await statusOf(token, origin), 200, origin);
+  }
+  for (const origin of ['http://shop.example', 'https://b.example', 'https://b.example.evil']) {
+    assert.equal(await statusOf(token, origin), 403, origin);
+  }
+  assert.equal(await statusOf(token, ''), 200, 'a program sends none');
+  for (const wrong of [
+    'https://a.example/page',
+    'https://a.example/;script-src *',
+    'ftp://a',
+    '',
+  ]) {
+    const reply = await tokenFor([wrong]);
+    assert.equal(reply.status, 422, wrong);
+    assert.equal((await body(reply)).detail[0].loc.join('.'), 'body.originAllowList');
+  }
+});
+
+test('a token is over at its expiry, and a room two minutes after its start', async () => {
+  const { token } = await body(
+    await server.call('/auto/token', { json: { expiryStamp: Math.ceil(Date.now() / 1000) + 1 } }),
+  );
+  const agent = await body(
+    await server.call('/auto/agent', { json: { face_id: 'ava', llm_provider: 'local' } }),
+  );
+  const go = () => server.call(`/auto/start/${agent.id}/${token}`, { key: undefined });
+  assert.equal((await go()).status, 200);
+  const { id, secret } = await start(local);
+  const { store } = server.store;
+  const key = keys.conversationGrant(hashSecret(secret));
+  const left = await store.use((client) => client.ttl(key));
+  assert.ok(left > 115 && left <= 120, `${left} s`);
+  await store.use((client) => client.pexpire(key, 1));
+  await until(async () => (await go()).status === 401);
+  const join = await server.call(`/auto/room/${id}/join`, { key: undefined, json: { secret } });
+  assert.equal((await body(join)).code, 'ROOM_CLOSED');
 });
 
 test('a transcript is read by its owner only, with either key header', async () => {
