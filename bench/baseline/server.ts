@@ -24,7 +24,7 @@ export interface Baseline extends Target {
 const SCRIPT = path.join(import.meta.dirname, 'aiortc_peers.py');
 const PYTHONS = ['/usr/bin/python3', 'python3'];
 
-/** The Python that has aiortc (Debian: python3-aiortc), or null. */
+/** The Python that has aiortc (Debian: python3-aiortc); undefined: there is none. */
 export const findPython = (): string | undefined =>
   PYTHONS.find(
     (python) => spawnSync(python, ['-c', 'import aiortc, numpy'], { stdio: 'ignore' }).status === 0,

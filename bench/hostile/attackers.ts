@@ -5,7 +5,7 @@ import { ProgramProcess } from '../child-process.ts';
 import type { Arena, AttackCommand, Strike, Tallies, Tally } from './protocol.ts';
 
 const MAX_PROCESSES = 8;
-/** An attack that is not over so long after its time is given up. */
+/** An attack that runs over its time by this much has failed. */
 const OVERTIME_MS = 15_000;
 
 const PROGRAM = path.join(import.meta.dirname, 'attacker-process.ts');

@@ -1,5 +1,5 @@
-// Micro bench of hearing: the log-mel front end, one step a session, and the articulation model at
-// several batch sizes.
+// Micro-benchmark of the audio front end: log-mel features, one step a session, and the articulation
+// model at several batch sizes.
 import { speechSamplesInStep } from '../../src/media/timeline.ts';
 import { native } from '../../src/native/addon.ts';
 import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';

@@ -1,7 +1,7 @@
 // What a receiving client of the bench knows about its session.
 
 /**
- * An utterance as seen from outside; times on this process' clock, null while it has not happened.
+ * An utterance as seen from outside; times on this process' clock, undefined while it has not happened.
  */
 export interface Utterance {
   readonly sentMs: number;

@@ -139,7 +139,7 @@ async function bareEncode(
   return JSON.parse(stdout) as BareEncode;
 }
 
-/** Sessions of the next step of the ramp, `--max` at most; null when it is there. */
+/** Sessions of the next step of the ramp, `--max` at most; undefined when it is there. */
 export function rampTo(options: Options, sessions: number, isFirst: boolean): number | undefined {
   const max = number(options, 'max');
   if (isFirst) {
@@ -246,7 +246,7 @@ async function run(context: Context): Promise<Outcome> {
   });
 }
 
-/** @returns the server's reason when it takes no more, else null. */
+/** @returns the server's reason when it takes no more, else undefined. */
 async function openUpTo(fleet: Fleet, wanted: number, plan: TalkPlan): Promise<string | undefined> {
   for (let refusals = 0; fleet.size < wanted;) {
     try {

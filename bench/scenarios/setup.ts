@@ -106,7 +106,7 @@ export async function startFleet(
 }
 
 /**
- * The server's own figures, or null where they can not be had: a server elsewhere that keeps
+ * The server's own figures; undefined where they are out of reach: a server elsewhere that keeps
  * /metrics to itself.
  */
 export async function look(server: Server): Promise<Scrape | undefined> {

@@ -262,6 +262,6 @@ export const soak: Scenario = {
     'Minutes to hours of conversation: drift of picture and sound, slope of memory, ' +
     'quality over time.',
   options: { minutes: 60, peers: 4, speaking: 50, slope: 2, floor: 3, codec: 'vp8' },
-  small: { minutes: 0.12, peers: 2 },
+  small: { minutes: 0.2, peers: 2 },
   run,
 };

@@ -3,13 +3,13 @@
 //
 // A thread that is ended while onnxruntime or sharp works on it aborts the whole process
 // (Napi::Error while the environment closes; seen in 1 of 40 faces). So tasks that use them get a
-// `stop` word, look at it between two steps, and end by themselves.
+// `stop` flag, look at it between two steps, and end by themselves.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { after } from '../base/guard.ts';
-import type { StopWord } from '../base/stop-word.ts';
+import type { StopFlag } from '../base/stop-flag.ts';
 
 /** The tasks: files whose default export runs the task. */
 const TASKS = {
@@ -28,11 +28,11 @@ export interface RunOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   /**
-   * The task's stop word, if it has one (`stopWord`): set at the time limit, when the signal aborts
+   * The task's stop flag, if it has one (`stopFlag`): set at the time limit, when the signal aborts
    * and when the pool closes. The thread is ended by force if the task then goes on for
-   * STOP_GRACE_MS. Without a stop word the thread is ended at once.
+   * STOP_GRACE_MS. Without a stop flag the thread is ended at once.
    */
-  readonly stop?: StopWord;
+  readonly stop?: StopFlag;
   /** Buffers and ports to transfer to the thread instead of copying them. */
   readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
 }
@@ -47,7 +47,7 @@ export interface JobPool {
   run<Result>(task: JobTask, value: unknown, options: RunOptions): Promise<Result>;
   /** Number of tasks that run or wait for a thread. */
   readonly load: number;
-  /** Ends all threads. Running tasks reject; those with a stop word end by themselves. */
+  /** Ends all threads. Running tasks reject; those with a stop flag end by themselves. */
   close(): Promise<void>;
 }
 
@@ -82,13 +82,13 @@ export function createJobPool(threads: number, cpus: readonly number[]): JobPool
     atomics: 'disabled', // a thread in Atomics.wait could not be ended at the time limit
     resourceLimits: { maxOldGenerationSizeMb: 1024 },
   });
-  /** Running tasks that end by themselves, each with its stop word. */
-  const stoppable = new Map<Promise<unknown>, StopWord>();
+  /** Running tasks that end by themselves, each with its stop flag. */
+  const stoppable = new Map<Promise<unknown>, StopFlag>();
 
-  /** Runs a task that ends by itself once `over` aborts, or is ended after the time of grace. */
+  /** Runs a task that ends by itself once `over` aborts, or is ended by force after the grace period. */
   function runStoppable(
     value: unknown,
-    stop: StopWord,
+    stop: StopFlag,
     over: AbortSignal,
     options: { filename: string; transferList: (ArrayBuffer | MessagePort)[] },
   ): Promise<never> {

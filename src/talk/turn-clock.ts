@@ -1,6 +1,6 @@
 // The times of a turn, from the end of the person's speech to the first packet of the reply.
 import type { TurnTimes } from '../link/talk-messages.ts';
-import type { ProviderStep } from './providers.ts';
+import type { ProviderStep } from './attempts.ts';
 import { END_SILENCE_MS } from './turn-types.ts';
 
 /** Steps in their order. */

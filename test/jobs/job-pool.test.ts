@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'vitest';
 import { createJobPool } from '../../src/jobs/job-pool.ts';
-import { stopWord } from '../../src/base/stop-word.ts';
+import { stopFlag } from '../../src/base/stop-flag.ts';
 import { native } from '../../src/native/addon.ts';
 import { portraitOf } from './face/portraits.ts';
 
@@ -53,7 +53,7 @@ test('job threads run on the given CPUs at the lowest priority; the caller does 
 test('a face that is over its time, or whose pool closes, ends by itself', async () => {
   const pool = createJobPool(1, []);
   const create = (timeoutMs: number): Promise<unknown> => {
-    const stop = stopWord();
+    const stop = stopFlag();
     const task = { image: portraitOf('ava'), name: 'test', stop };
     return pool.run('face', task, { timeoutMs, stop });
   };

@@ -6,7 +6,7 @@ interface Timed {
   readonly at: number;
 }
 
-/** What a session does. `reconnecting`: the connection was lost, and is being made anew. */
+/** What a session does. `reconnecting`: the connection was lost, and is being restored. */
 export type SessionState = 'connecting' | 'idle' | 'speaking' | 'reconnecting' | 'ended';
 
 /** In a conversation: what it does, what was said, or what failed. It has one of these fields. */

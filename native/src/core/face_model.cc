@@ -368,7 +368,7 @@ class Builder {
   }
 
   /**
-   * What a pixel is wrong by when its block is not drawn anew is the displacement that it has
+   * What a pixel is wrong by when its block is not redrawn is the displacement that it has
    * missed times the gradient there.
    */
   void lags() {

@@ -106,7 +106,7 @@ struct Model {
   std::vector<float> brow_inner;  // how far it follows frowning brows; positive is down
   std::vector<float> cheek;       // how far it follows the cheeks of a smile, 0 to 1
   Point pivot{};                  // centre of the head's roll
-  // How far the nodes of each macroblock of the grid may move before it is drawn anew, 1/SUBPIXEL
+  // How far the nodes of each macroblock of the grid may move before it is drawn again, 1/SUBPIXEL
   // pixel: in rows. Smooth parts of the picture may wait longer than edges.
   std::vector<int16_t> lag;
   /** Of each row of nodes, those that the head's pose may move: the first, and one after the last.

@@ -1,4 +1,4 @@
-// A frame from its picture to its tokens, and what decoders make of it.
+// Codes a frame from its picture to its tokens, and reconstructs it as decoders do.
 #include "core/vp8_inter_coder.h"
 
 #include <algorithm>
@@ -153,8 +153,8 @@ void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<cons
 }
 
 /**
- * Transforms, quantises and tokenises the residual of one block, and adds what decoders make of it
- * to the prediction in `pixels`.
+ * Transforms, quantises and tokenises the residual of one macroblock, and adds the residual that
+ * decoders reconstruct to the prediction in `pixels`.
  * @returns whether a level is not 0; else nothing was written
  */
 bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch) {

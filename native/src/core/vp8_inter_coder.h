@@ -13,13 +13,14 @@
 
 namespace mouthpiece::vp8 {
 
-/** Where a block was in the previous picture: quarters of a pixel from where it is now. */
+/** Motion vector: from a block's place to its place in the previous picture, quarters of a pixel.
+ */
 struct Motion {
   int16_t x = 0, y = 0;
   bool operator==(const Motion&) const = default;
 };
 
-/** A picture as another encoder or decoder holds it. */
+/** Planes of a picture in another codec's memory. */
 struct Planes {
   std::array<const uint8_t*, 3> data{};
   std::array<int, 3> stride{};
@@ -36,15 +37,15 @@ struct Scratch {
 int filter_level(int quantizer);
 
 /**
- * One stream. Every block is predicted from the previous frame: by the motion that the caller
- * knows, or by one that is searched. Not thread-safe.
+ * One stream. Every block is predicted from the previous frame, with a motion vector from the
+ * caller or from a search. Not thread-safe.
  */
 class InterCoder {
  public:
   /** @param width, height even, in pixels */
   InterCoder(int width, int height);
 
-  /** Goes on from a key frame after which the decoder has default probabilities. */
+  /** Continues from a key frame that resets the decoder's probabilities to their defaults. */
   void start(const Planes& key_frame);
 
   /**
@@ -68,7 +69,8 @@ class InterCoder {
     bool is_inter = false;  // false outside the picture
     bool is_coded = false;  // has levels that are not 0
   };
-  /** Where a macroblock's motion may come from, and how probable that is (RFC 6386, 18.3). */
+  /** The neighbours' vectors of a macroblock, and the probabilities of its modes (RFC 6386, 18.3).
+   */
   struct Neighbours {
     Motion best, nearest, near;
     std::array<uint8_t, 4> probabilities;
@@ -130,7 +132,7 @@ class InterCoder {
   std::array<Steps, 3> steps_;  // luma, Y2, chroma
   std::vector<Context> above_;
   Context left_{};
-  /** By context: tokens, and last those that cannot be an end. */
+  /** Counts of tokens by context; the last ones are of tokens that cannot be an end of block. */
   std::array<std::array<uint32_t, 13>, CONTEXTS> counts_{};
   std::array<uint8_t, BLOCK_BYTES> padded_{};
 };

@@ -1,4 +1,4 @@
-// Writes what was decided for a frame: the header, the modes and the tokens (RFC 6386, 9, 18, 13).
+// Writes the bitstream of a frame: header, modes and tokens (RFC 6386, 9, 18, 13).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// From where in the previous frame a block is predicted (RFC 6386, 18).
+// Motion compensation: the vector of each macroblock, and its prediction (RFC 6386, 18).
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,13 +9,14 @@
 namespace mouthpiece::vp8 {
 namespace {
 
-/** What it costs to say a motion, in absolute error: none, a neighbour's, any other. */
+/** Cost of coding a vector, in absolute error: zero, a neighbour's, any other. */
 constexpr uint32_t NEIGHBOUR_COST = 16, NEW_COST = 40;
-/** How far a block may lie outside the picture, and move at most: quarters of a pixel. */
+/** Limits in quarters of a pixel: how far a block may lie outside the picture, and how far it may
+ * move. */
 constexpr int OUTSIDE = 14 * 4, FARTHEST = 50 * 4;
-/** A block that differs less is not searched for: absolute error. */
+/** A block whose absolute error is smaller needs no search. */
 constexpr uint32_t STILL_ERROR = 512;
-/** Of the search: quarters of a pixel, and how often a step is repeated. */
+/** Steps of the search in quarters of a pixel, and how often each is repeated. */
 constexpr int FIRST_STEP = 16, MAX_TURNS = 4;
 
 }  // namespace
@@ -43,7 +44,7 @@ InterCoder::Neighbours InterCoder::neighbours(int bx, int by) const {
   if (weights[3] > 0 && found[3] == found[1]) {
     weights[1]++;
   }
-  weights[3] = 0;  // blocks with several motions: we make none
+  weights[3] = 0;  // split modes: not used
   if (weights[2] > weights[1]) {
     std::swap(weights[1], weights[2]);
     std::swap(found[1], found[2]);
@@ -64,7 +65,7 @@ InterCoder::Neighbours InterCoder::neighbours(int bx, int by) const {
   return out;
 }
 
-/** The motion, limited so that the block is near the picture. */
+/** Clamps the vector so that the block lies near the picture. */
 Motion InterCoder::within(int bx, int by, Motion motion) const {
   const auto limit = [](int value, int at, int count) {
     const int low = std::max(-FARTHEST, -at * 64 - OUTSIDE),
@@ -88,7 +89,7 @@ void InterCoder::predict_chroma(int bx, int by, Motion motion, uint8_t* out) con
 }
 
 /**
- * @param hint what the caller knows of the motion, or null: then it is searched
+ * @param hint the vector that the caller knows; null: it is searched
  * @param predicted receives the luma
  */
 Motion InterCoder::choose_motion(int bx, int by, const Motion* hint, const Planes& source,

@@ -44,7 +44,7 @@ void transform_dcs(const Coefficients* blocks, Coefficients& out);
 void restore_dcs(const Coefficients& dcs, Coefficients& out);
 
 /**
- * Quantises: levels in zigzag order into `levels`, what a decoder makes of them into `block`.
+ * Quantises: levels in zigzag order into `levels`, dequantised coefficients into `block`.
  * @returns a bit for each level that is not 0, the first one's lowest
  */
 uint32_t quantize(Coefficients& block, const Steps& steps, Coefficients& levels);

@@ -19,7 +19,7 @@ class RateControl {
   int choose(double activity);
   /** The frame was sent. `activity` and the quantiser are those of `choose`. */
   void sent(size_t bytes, double activity);
-  /** A frame that needs no bits to speak of. */
+  /** A frame of negligible size was sent. */
   void nothing_sent();
   int quantizer() const { return quantizer_; }
 

@@ -23,7 +23,7 @@ const JUDGE_AFTER_MS = DEAD_AFTER_MS + 2 * BEAT_MS;
 const CLEARING_BATCH = 100;
 
 /**
- * A server that was taken for dead writes its sessions anew, several times: the other server may
+ * A server that was taken for dead writes its sessions again, several times: the other server may
  * still be removing them.
  */
 const REWRITES = 5;
@@ -60,7 +60,7 @@ export class Cluster {
   #beating: Promise<void> | undefined = undefined;
   #live = 1;
   #hasBeaten = false;
-  /** Heartbeats that still write the sessions anew. */
+  /** Heartbeats that still have to write the sessions again. */
   #rewrites = 0;
 
   constructor(id: string, options: ClusterOptions) {

@@ -129,7 +129,7 @@ export class NodeRegistry {
     await this.#store.use((client) => client.hdel(keys.nodeSessions(nodeId), sessionId));
   }
 
-  /** Writes all sessions of a server anew. */
+  /** Replaces all sessions of a server. */
   async replaceSessions(nodeId: string, sessions: readonly NodeSession[]): Promise<void> {
     const fields = sessions.flatMap((session) => [session.id, JSON.stringify(session)]);
     const first = fields.slice(0, BATCH * 2);

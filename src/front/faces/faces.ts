@@ -4,7 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
 import type { JobPool } from '../../jobs/job-pool.ts';
-import { stopWord } from '../../base/stop-word.ts';
+import { stopFlag } from '../../base/stop-flag.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
 import {
@@ -272,7 +272,7 @@ export class Faces {
       const ownsMemory =
         image.length === image.buffer.byteLength && image.buffer instanceof ArrayBuffer;
       const transfer = ownsMemory ? [image.buffer] : [];
-      const stop = stopWord();
+      const stop = stopFlag();
       const options = { timeoutMs: FACE_DEADLINE_MS, signal, transfer, stop };
       return await pool.run<FaceTaskResult>('face', { image, name, stop }, options);
     } catch (error) {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { MessageChannel } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
 import { createJobPool, type JobPool } from '../../jobs/job-pool.ts';
-import { stopWord } from '../../base/stop-word.ts';
+import { stopFlag } from '../../base/stop-flag.ts';
 import type {
   RenderedPiece,
   RenderResult,
@@ -89,7 +89,7 @@ export class VideoRenderer {
           );
       }),
     );
-    const stop = stopWord();
+    const stop = stopFlag();
     const task: RenderTask = {
       stop,
       audio: {

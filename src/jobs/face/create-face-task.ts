@@ -1,5 +1,5 @@
 // The job-pool task that makes a face asset from a portrait.
-import { checkStop, Stopped, type StopWord } from '../../base/stop-word.ts';
+import { checkStop, Stopped, type StopFlag } from '../../base/stop-flag.ts';
 import { createFace } from './create-face.ts';
 import { FaceLandmarker } from './detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
@@ -10,7 +10,7 @@ export interface CreateFaceTask {
   readonly image: Uint8Array;
   readonly name: string;
   /** Ends the task between two steps. */
-  readonly stop?: StopWord;
+  readonly stop?: StopFlag;
 }
 
 /** A face asset and its preview, or the reason why there is none. */

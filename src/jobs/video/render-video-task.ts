@@ -5,7 +5,7 @@ import type { Motion } from '../../media/articulation.ts';
 import { SpeechModel } from '../../pipeline/inference/speech-model.ts';
 import { openAudio, type AudioInput } from './audio/open-audio.ts';
 import { AudioError } from './audio/pcm-stream.ts';
-import { checkStop, Stopped, type StopWord } from '../../base/stop-word.ts';
+import { checkStop, Stopped, type StopFlag } from '../../base/stop-flag.ts';
 import { renderVideo } from './render-video.ts';
 
 /** What to render. */
@@ -22,7 +22,7 @@ export interface RenderTask {
   readonly mp4File: string;
   readonly port: MessagePort;
   /** Ends the task before the next frame. */
-  readonly stop?: StopWord;
+  readonly stop?: StopFlag;
 }
 
 /**
