@@ -4,6 +4,7 @@ import type { TestContext } from 'vitest';
 import { sleep } from '../../src/base/time.ts';
 import type { TestBrowser } from './browser.ts';
 import { findMouth, meanMotion, type MouthRegion } from './lipsync.ts';
+import { patience } from './machine.ts';
 import { framesBetween, Probe, type Recording } from './probe.ts';
 import { createToken, type TestServer } from './server.ts';
 import { synthesize } from './speech.ts';
@@ -80,7 +81,7 @@ export async function watchSpeech(viewer: Probe, client: WsClient): Promise<Watc
   const all = framesBetween(recording, flowing, end);
   const seconds = (all.at(-1)!.shownMs - all[0]!.shownMs) / 1000;
   const fps = (all.at(-1)!.presented - all[0]!.presented) / seconds;
-  assert.ok(fps >= 28 && fps <= 31, `${fps.toFixed(1)} frames a second`);
+  assert.ok(fps >= 30 - 2 * patience() && fps <= 31, `${fps.toFixed(1)} frames a second`);
   const mouth = findMouth(
     recording,
     { fromMs: speakMs, toMs: silentMs },
