@@ -1,12 +1,13 @@
 // What a moving face costs from articulation to coded frame, silent and speaking: share of
-// macroblocks drawn again, rendering, encoding, bitrate, and what the receiver sees. `node
-// bench/micro/picture.ts [face...] [--kbps 600]`, faces from models/faces; default ava.
+// macroblocks drawn again, rendering, encoding, bitrate, and what the receiver sees. The same with a
+// head that is still, and what motion adds to render and encode. `node bench/micro/picture.ts
+// [face...] [--kbps 600] [--motion natural]`, faces from models/faces; default ava.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import type { VideoCodec } from '../../src/media/coded-frame.ts';
-import { ARTICULATION_SIZE } from '../../src/media/articulation.ts';
+import { ARTICULATION_SIZE, type Motion, MOTIONS } from '../../src/media/articulation.ts';
 import { decodeFaceAsset } from '../../src/media/face-asset.ts';
 import { FPS, speechSamplesInStep } from '../../src/media/timeline.ts';
 import { createFace } from '../../src/jobs/face/create-face.ts';
@@ -54,8 +55,9 @@ function record(
   asset: InstanceType<typeof native.FaceAsset>,
   seed: number,
   spoken: readonly Float32Array[] | undefined,
+  motion: Motion,
 ): Clip {
-  const stage = new RigRenderer(asset, { seed, emotion: 0, startFrame: 0 });
+  const stage = new RigRenderer(asset, { seed, emotion: 0, startFrame: 0, motion });
   const silence = new Float32Array(ARTICULATION_SIZE);
   const clip = {
     pictures: [] as Uint8Array[],
@@ -149,8 +151,16 @@ type Rect = readonly [left: number, top: number, right: number, bottom: number];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { kbps: { type: 'string', default: '600' }, seed: { type: 'string', default: '1' } },
+  options: {
+    kbps: { type: 'string', default: '600' },
+    seed: { type: 'string', default: '1' },
+    motion: { type: 'string', default: 'natural' },
+  },
 });
+const chosen = MOTIONS.find((motion) => motion === values.motion);
+if (!chosen) {
+  throw new Error(`--motion is one of ${MOTIONS.join(', ')}`);
+}
 const spoken = await articulations();
 for (const name of positionals.length > 0 ? positionals : ['ava']) {
   const { asset: bytes } = await createFace(
@@ -176,28 +186,36 @@ for (const name of positionals.length > 0 ? positionals : ['ava']) {
     ['idle', undefined],
     ['speaking', spoken],
   ] as const) {
-    const clip = record(asset, Number(values.seed), sound);
-    const line: Record<string, unknown> = {
-      face: name,
-      state,
-      dirtyShare: clip.dirtyShare,
-      quietFrames: clip.quietFrames,
-      renderMs: clip.renderMs,
-    };
-    console.error(
-      `${name} ${state}: ${(100 * clip.dirtyShare).toFixed(1)} % of the macroblocks ` +
-        `drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a tenth, ` +
-        `render ${clip.renderMs.toFixed(3)} ms`,
-    );
-    for (const codec of ['vp8', 'h264'] as const) {
-      const coded = encode(codec, Number(values.kbps), clip, width, head, mouth);
-      line[codec] = coded;
+    const still: Record<string, number> = {};
+    for (const motion of chosen === 'none' ? [chosen] : (['none', chosen] as const)) {
+      const clip = record(asset, Number(values.seed), sound, motion);
+      const line: Record<string, unknown> = {
+        face: name,
+        state,
+        motion,
+        dirtyShare: clip.dirtyShare,
+        quietFrames: clip.quietFrames,
+        renderMs: clip.renderMs,
+      };
       console.error(
-        `  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  ` +
-          `PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} ` +
-          `(worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB`,
+        `${name} ${state}, motion ${motion}: ${(100 * clip.dirtyShare).toFixed(1)} % of the ` +
+          `macroblocks drawn, ${(100 * clip.quietFrames).toFixed(0)} % of the frames below a ` +
+          `tenth, render ${clip.renderMs.toFixed(3)} ms`,
       );
+      for (const codec of ['vp8', 'h264'] as const) {
+        const coded = encode(codec, Number(values.kbps), clip, width, head, mouth);
+        line[codec] = coded;
+        const ms = clip.renderMs + coded.ms;
+        const before = still[codec];
+        still[codec] ??= ms;
+        console.error(
+          `  ${codec.padEnd(4)} ${coded.ms.toFixed(3)} ms  ${coded.kbps.toFixed(0)} kbit/s  ` +
+            `PSNR ${coded.whole.toFixed(1)} face ${coded.head.toFixed(1)} ` +
+            `(worst ${coded.worst.toFixed(1)}) mouth ${coded.mouth.toFixed(1)} dB` +
+            (before ? `; with rendering ${(ms / before).toFixed(2)} of a still head` : ''),
+        );
+      }
+      process.stdout.write(`${JSON.stringify(line)}\n`);
     }
-    process.stdout.write(`${JSON.stringify(line)}\n`);
   }
 }

@@ -125,6 +125,9 @@ inline std::vector<uint8_t> make_asset(Random& random, int displacement) {
   writer.add("matte", displacement > 0 && random.between(0, 2) == 0
                           ? std::vector<uint8_t>(matte.size(), 255)
                           : matte);
+  if (random.between(0, 1)) {
+    writer.add("shoulders", random.bytes(FACE_SIZE * FACE_SIZE / 16));
+  }
   writer.add("tints", random.bytes(12));
   writer.add_floats("limits", {1, 1, .1f, .1f, .1f, 12});
   if (random.between(0, 1)) {

@@ -1,5 +1,6 @@
 // The face asset: one file with everything that the renderer needs of one person. Made by
 // src/jobs/face, drawn by native/src/core/face_*.
+import { demand } from './face-asset-error.ts';
 import { i420Bytes } from './picture.ts';
 
 /*
@@ -28,6 +29,7 @@ const ALIGNMENT = 64;
 const MAX_SECTIONS = 32;
 const MAX_BYTES = 64 * 1024 * 1024;
 
+export const BREATH_CELL = 4; // side of a cell of `FaceAssetParts.shoulders`, pixels
 /** Points of the MediaPipe FaceMesh topology, in its order. */
 export const LANDMARK_COUNT = 468;
 
@@ -115,6 +117,11 @@ export interface FaceAssetParts {
    * into the hair on a busy one. At most 8 per pixel steep.
    */
   readonly matte: Uint8Array;
+  /**
+   * One value for each cell of BREATH_CELL squared pixels: how far it rises with the breath, besides
+   * the head; 0 where it must not. Undefined in files of older servers.
+   */
+  readonly shoulders: Uint8Array | undefined;
   readonly tints: FaceTints;
   readonly limits: FaceLimits;
   /**
@@ -140,18 +147,7 @@ export interface FaceAssetParts {
   readonly lidRight: FacePatch | undefined;
 }
 
-/** The bytes are not a usable face asset; the message says why. */
-export class FaceAssetError extends Error {
-  override readonly name = 'FaceAssetError';
-}
-
 const align = (offset: number): number => Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
-
-const demand = (condition: boolean, what: string): void => {
-  if (!condition) {
-    throw new FaceAssetError(`not a usable face asset: ${what}`);
-  }
-};
 
 const packPatch = (patch: FacePatch): Uint8Array => {
   const { x, y, width, height, luma, u, v, alpha } = patch;
@@ -225,6 +221,9 @@ const LIMIT_RANGE: Record<(typeof LIMITS)[number], readonly [number, number]> = 
 const ROUNDING = 1e-6;
 const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
 
+const cellsOf = (width: number, height: number): number =>
+  (width / BREATH_CELL) * (height / BREATH_CELL);
+
 /**
  * One file's bytes from its parts. The same parts give the same bytes.
  * @throws FaceAssetError when a part has the wrong size or a value out of range.
@@ -244,6 +243,10 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
     `landmarks must be ${LANDMARK_COUNT} x 3 finite numbers`,
   );
   demand(parts.matte.length === width * height, 'the matte has the wrong size');
+  demand(
+    (parts.shoulders?.length ?? cellsOf(width, height)) === cellsOf(width, height),
+    'the shoulders have the wrong size',
+  );
   for (const name of LIMITS) {
     demand(
       parts.limits[name] >= LIMIT_RANGE[name][0] &&
@@ -262,6 +265,9 @@ export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
     ['tints', Uint8Array.from(TINTS.flatMap((name) => [...parts.tints[name]]))],
     ['limits', new Uint8Array(limits.buffer)],
   ];
+  if (parts.shoulders) {
+    sections.push(['shoulders', parts.shoulders]);
+  }
   for (const name of PATCHES) {
     const patch = parts[name];
     if (patch) {
@@ -378,6 +384,7 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     neutral: section('neutral', i420Bytes(width, height)),
     landmarks,
     matte: section('matte', width * height),
+    shoulders: sections.has('shoulders') ? section('shoulders', cellsOf(width, height)) : undefined,
     tints: Object.fromEntries(
       TINTS.map((name, index) => [name, [...tints.subarray(index * 3, index * 3 + 3)]]),
     ) as unknown as FaceTints,

@@ -135,6 +135,9 @@ Asset parse_asset(std::span<const uint8_t> bytes) {
   asset.u = asset.luma + pixels;
   asset.v = asset.u + pixels / 4;
   asset.matte = sections.need("matte", pixels).data();
+  if (!sections.find("shoulders").empty()) {
+    asset.shoulders = sections.need("shoulders", pixels / 16).data();
+  }
 
   // Landmarks may lie outside the picture, but only so far that all derived values stay bounded.
   const float extent = 2 * float(asset.width + asset.height);

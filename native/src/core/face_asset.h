@@ -39,6 +39,7 @@ struct Asset {
   const uint8_t* u = nullptr;
   const uint8_t* v = nullptr;
   const uint8_t* matte = nullptr;
+  const uint8_t* shoulders = nullptr;  // of cells of 4 x 4 pixels; null in older files
   std::array<std::array<float, 3>, LANDMARKS> landmarks{};
   struct {
     Yuv cavity, gums, tongue, teeth;

@@ -7,6 +7,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "core/face_breath.h"
+
 namespace mouthpiece::face {
 namespace {
 
@@ -49,6 +51,7 @@ class Builder {
     sharpen();
     box();
     weights();
+    build_breath(model_);
     depth();
     brows();
     cheeks();
@@ -218,6 +221,14 @@ class Builder {
     if (right < left) {
       throw std::runtime_error("not a usable face asset: its matte is empty");
     }
+    each_shoulder_cell(asset_, [&](int x, int y, uint8_t value) {
+      if (value > 0) {
+        left = std::min(left, x);
+        right = std::max(right, x + NODE_STEP - 1);
+        top = std::min(top, y);
+        bottom = std::max(bottom, y + NODE_STEP - 1);
+      }
+    });
     model_.x0 = left & ~15;
     model_.y0 = top & ~15;
     model_.x1 = (right + 16) & ~15;
@@ -389,7 +400,7 @@ class Builder {
       int begin = model_.columns, end = 0;
       for (int i = 0; i < model_.columns; i++) {
         const auto k = size_t(model_.node(i, j));
-        if (model_.weight[k] != 0 || model_.depth[k] != 0 || model_.brow[k] != 0 ||
+        if (model_.breath[k] != 0 || model_.depth[k] != 0 || model_.brow[k] != 0 ||
             model_.brow_inner[k] != 0 || model_.cheek[k] != 0) {
           begin = std::min(begin, i);
           end = i + 1;

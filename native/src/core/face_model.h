@@ -101,6 +101,8 @@ struct Model {
   int x0 = 0, y0 = 0, x1 = 0, y1 = 0, columns = 0, rows = 0;
   // How far each node follows the head, 0 to 1; 0 next to any pixel that must not change.
   std::vector<float> weight;
+  // How far each node rises with the breath, 0 to 1: the head fully, the shoulders less.
+  std::vector<float> breath;
   std::vector<float> depth;       // of each node towards the viewer, pixels, times weight
   std::vector<float> brow;        // how far each node follows raised brows, 0 to 1
   std::vector<float> brow_inner;  // how far it follows frowning brows; positive is down

@@ -37,7 +37,8 @@ int16_t to_subpixels(float pixels) {
 void Renderer::displace_head() {
   const Model& m = model_;
   const float scale = float(m.asset.height) / 512;
-  const float sx = pose_.shift_x * scale, sy = (pose_.shift_y - pose_.breath * BREATH_LIFT) * scale;
+  const float sx = pose_.shift_x * scale, sy = pose_.shift_y * scale,
+              rise = -pose_.breath * BREATH_LIFT * scale;
   const float brows = m.asset.limits.brow * m.face_height,
               lift = -(pose_.brow + mood_.brow) * BROW_LIFT * brows,
               frown = mood_.frown * FROWN * brows,
@@ -50,6 +51,7 @@ void Renderer::displace_head() {
     const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y,
                 left = float(m.x0 + begin * NODE_STEP) - m.pivot.x;
     const float* weight = m.weight.data() + first;
+    const float* breath = m.breath.data() + first;
     const float* depth = m.depth.data() + first;
     const float* brow = m.brow.data() + first;
     const float* inner = m.brow_inner.data() + first;
@@ -60,7 +62,7 @@ void Renderer::displace_head() {
       const float raise = lift * brow[i] + frown * inner[i] + cheeks * cheek[i];
       head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
       head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] +
-                  raise * down_y;
+                  raise * down_y + rise * breath[i];
     }
     to_subpixels(head_x, end - begin, head_nodes_.x.data() + first);
     to_subpixels(head_y, end - begin, head_nodes_.y.data() + first);

@@ -91,6 +91,7 @@ export async function createFace(
     neutral: Buffer.concat([luma, u, v]),
     landmarks: pixelCentres(rest.points),
     matte: matte.weight,
+    shoulders: matte.shoulders,
     tints: mouthTints(lighting, teeth?.colour ?? undefined),
     limits: {
       round: 1 - 0.25 * rest.smile,

@@ -2,12 +2,13 @@
 // on what is one.
 import assert from 'node:assert/strict';
 import {
+  BREATH_CELL,
   decodeFaceAsset,
   encodeFaceAsset,
-  FaceAssetError,
   LANDMARK_COUNT,
   type FacePatch,
 } from '../../../src/media/face-asset.ts';
+import { FaceAssetError } from '../../../src/media/face-asset-error.ts';
 import { native } from '../../../src/native/addon.ts';
 import { readScript } from '../engine/script.ts';
 import type { FuzzTarget } from '../engine/target.ts';
@@ -40,6 +41,7 @@ const WHOLE = encodeFaceAsset({
   neutral: new Uint8Array((SIDE * SIDE * 3) / 2),
   landmarks: new Float32Array(LANDMARK_COUNT * 3).map((_, index) => index % SIDE),
   matte: new Uint8Array(SIDE * SIDE),
+  shoulders: new Uint8Array((SIDE / BREATH_CELL) ** 2).fill(99),
   tints: { cavity: [1, 2, 3], gums: [1, 2, 3], tongue: [1, 2, 3], teeth: [1, 2, 3] },
   limits: { round: 1, open: 1, yaw: 0.06, pitch: 0.06, roll: 0.06, shift: 12, brow: 1 },
   teethUpper: patch(16),

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { createFace, type CreatedFace } from '../../../src/jobs/face/create-face.ts';
 import { FaceLandmarker } from '../../../src/jobs/face/detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode } from '../../../src/jobs/face/face-error.ts';
-import { decodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
+import {
+  BREATH_CELL,
+  decodeFaceAsset,
+  type FaceAssetParts,
+} from '../../../src/media/face-asset.ts';
 
 /** Loaded once for all tests of a file. */
 const landmarker = FaceLandmarker.load();
@@ -64,6 +68,11 @@ export function assertSound(parts: FaceAssetParts): void {
   for (let i = 512; i < parts.matte.length; i++) {
     assert.ok(Math.abs(parts.matte[i]! - parts.matte[i - 512]!) <= 8);
   }
+  const across = parts.width / BREATH_CELL;
+  const breath = (x: number, y: number): number =>
+    parts.shoulders![Math.floor(y / BREATH_CELL) * across + Math.floor(x / BREATH_CELL)]!;
+  assert.ok(chinY > 400 || breath(noseX, 511) === 255, 'the chest breathes');
+  assert.ok(breath(noseX, noseY) === 0 && breath(2, 2) === 0 && breath(509, 2) === 0);
   for (const [lid, x, y] of [
     [parts.lidLeft, (lx + at(parts, 133)[0]) / 2, ly],
     [parts.lidRight, (rx + at(parts, 362)[0]) / 2, ry],

@@ -1,7 +1,11 @@
-// A head that turns as far as it may: the picture is stretched, and is nowhere torn or folded.
+// A head that turns as far as it may: the picture is stretched, and is nowhere torn or folded. And
+// shoulders that rise with the breath, before a background that stays.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { native } from '../../../src/native/addon.ts';
+import { BREATH_CELL } from '../../../src/media/face-asset.ts';
+import { POSE_INDEX } from '../../../src/media/articulation.ts';
+import { FaceMotion } from '../../../src/pipeline/render/motion/face-motion.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
 
@@ -52,3 +56,55 @@ for (const isDown of [false, true]) {
     }
   });
 }
+
+/** Shoulders below this row, of this half width; beside them is background. */
+const SHOULDER_Y = 440;
+const SHOULDER_HALF = 180;
+const CELLS = SIZE / BREATH_CELL;
+
+/** Soft shoulders, on a picture that brightens downwards. */
+function breathing(): { canvas: Canvas; shoulders: Uint8Array; matte: Uint8Array } {
+  const shoulders = Uint8Array.from({ length: CELLS * CELLS }, (_, i) => {
+    const [x, y] = [(i % CELLS) * BREATH_CELL, Math.floor(i / CELLS) * BREATH_CELL];
+    const inside = Math.min(SHOULDER_HALF - Math.abs(x - SIZE / 2), y - SHOULDER_Y);
+    return Math.min(255, Math.max(0, inside * 12));
+  });
+  const { neutral, matte, limits } = syntheticParts();
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    neutral[i] = 10 + Math.round(SLOPE * Math.floor(i / SIZE));
+  }
+  const bytes = syntheticAsset({ neutral, matte, limits, shoulders });
+  return { canvas: new Canvas(new native.FaceAsset(bytes)), shoulders, matte };
+}
+
+test('the shoulders breathe by about a pixel, and nothing beside them moves', () => {
+  const { canvas, shoulders, matte } = breathing();
+  const rest = canvas.show(VISEMES.rest).picture.slice();
+  const motion = new FaceMotion(1);
+  const mean = (): number => {
+    let [sum, count] = [0, 0];
+    for (let y = 480; y < 500; y++) {
+      for (let x = 200; x < 312; x++) {
+        sum += canvas.picture[y * SIZE + x]!;
+        count++;
+      }
+    }
+    return sum / count;
+  };
+  let [low, high] = [Infinity, -Infinity];
+  for (let frame = 0; frame < 150; frame++) {
+    const breath = motion.step(frame, false, 0)[POSE_INDEX.breath]!;
+    canvas.show(VISEMES.rest, 1, poseOf({ breath, shiftX: 4, yaw: 0.03 }));
+    const rows = mean() / SLOPE;
+    [low, high] = [Math.min(low, rows), Math.max(high, rows)];
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      const cell =
+        Math.floor(i / SIZE / BREATH_CELL) * CELLS + Math.floor((i % SIZE) / BREATH_CELL);
+      if (canvas.picture[i] !== rest[i] && matte[i] === 0 && shoulders[cell] === 0) {
+        assert.fail(`frame ${frame} moved the background at ${i % SIZE},${Math.floor(i / SIZE)}`);
+      }
+    }
+  }
+  assert.ok(high - low > 0.6 && high - low < 1.2, `the shoulders move by ${high - low} px`);
+  assert.deepEqual(canvas.show(VISEMES.rest).picture, rest, 'rest is exact');
+});

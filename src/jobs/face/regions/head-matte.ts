@@ -1,5 +1,6 @@
-// The matte of head movement: how far each pixel follows the head. Fully on the head, not at all in
-// the background and on the body, with a soft transition.
+// The mattes of movement: how far each pixel follows the head, fully on the head, not at all in the
+// background and on the body, with a soft transition; and how far the body follows the breath.
+import { BREATH_CELL } from '../../../media/face-asset.ts';
 import { segmentHead } from './head-mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { CHIN, NOSE_BRIDGE, type Landmarks, py } from '../detect/landmarks.ts';
@@ -9,6 +10,8 @@ import { type Ellipse, faceEllipse } from './face-ellipse.ts';
 export interface HeadMatte {
   /** One weight 0..255 per pixel; neighbours differ by MAX_STEP at most. */
   readonly weight: Uint8Array;
+  /** The same of the shoulders and the chest, which follow the breath: see `FaceAssetParts`. */
+  readonly shoulders: Uint8Array;
   /**
    * 0..1: scale of the head movement. A busy background, or one that was not segmented, bends
    * visibly and allows less.
@@ -42,6 +45,7 @@ export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   const chin = py(points, CHIN);
   const neck = 0.55 * (chin - py(points, NOSE_BRIDGE));
   const weight = plane(width, height);
+  const shoulders = plane(width, height);
   for (let i = 0; i < weight.data.length; i++) {
     const x = ((i % width) + 0.5) * SHRINK;
     const y = (Math.floor(i / width) + 0.5) * SHRINK;
@@ -55,11 +59,15 @@ export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
     // The face always follows. Far from the face nothing does, whatever the mask says.
     const core = 1 - smoothstep(1, 1 + ramp.width / face.rx, r);
     weight.data[i] = 255 * hold * Math.max(outline * (1 - smoothstep(2.0, 2.6, r)), core);
+    // Straight below the face there is a body, whatever the mask says.
+    const torso = 1 - smoothstep(0.6, 1.1, Math.abs(x - face.x) / face.rx);
+    shoulders.data[i] = 255 * (1 - hold) * Math.max(outline, torso);
   }
   fadeToBorder(weight);
   limitSteps(weight, MAX_STEP * SHRINK);
   return {
     weight: enlarge(weight, image.width, image.height),
+    shoulders: cells(shoulders),
     motionScale: head ? (head.isBackgroundPlain ? 1 : 0.75) : 0.6,
   };
 }
@@ -70,6 +78,18 @@ function shrink(mask: Plane): Plane {
   for (let i = 0; i < out.data.length; i++) {
     out.data[i] =
       mask.data[Math.floor(i / out.width) * SHRINK * mask.width + (i % out.width) * SHRINK]!;
+  }
+  return out;
+}
+
+/** The least weight of each cell of BREATH_CELL squared pixels. */
+function cells({ width, height, data }: Plane): Uint8Array {
+  const side = BREATH_CELL / SHRINK;
+  const across = width / side;
+  const out = new Uint8Array(across * (height / side)).fill(255);
+  for (let i = 0; i < data.length; i++) {
+    const at = Math.floor(i / width / side) * across + Math.floor((i % width) / side);
+    out[at] = Math.min(out[at]!, data[i]!);
   }
   return out;
 }
