@@ -13,7 +13,7 @@ const TAIL_LINES = 80;
  * @typedef {object} Step
  * @property {string} name
  * @property {readonly string[]} args program and arguments for Node
- * @property {boolean} [isBackground] takes only the time of the processors that nothing else wants
+ * @property {boolean} [isBackground] runs at low priority
  *
  * @typedef {object} Context
  * @property {string} cwd
@@ -21,6 +21,12 @@ const TAIL_LINES = 80;
  * @property {string} node the executable
  * @property {(text: string) => void} print
  */
+
+/**
+ * Niceness of steps in the background: a tenth of the share of the others. At the lowest priority a
+ * fuzz input could wait for so long that it seems to hang.
+ */
+const NICE = '10';
 
 /** How often the output of a running step is looked at. */
 const POLL_MS = 100;
@@ -72,7 +78,7 @@ async function runStep(
 ) {
   const startMs = Date.now();
   const output = new OutputFile();
-  const [program, ...rest] = isBackground ? ['nice', '-n', '19', node, ...args] : [node, ...args];
+  const [program, ...rest] = isBackground ? ['nice', '-n', NICE, node, ...args] : [node, ...args];
   const child = spawn(program, rest, {
     cwd,
     // A file is not a terminal: without this the colours would be lost.

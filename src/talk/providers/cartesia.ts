@@ -3,22 +3,14 @@
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { ProviderError, statusError } from '../provider-error.ts';
 import type { TimedWord } from '../spoken-text.ts';
-import type { VoiceDialect } from './voice-dialect.ts';
+import type { StreamedVoiceSpec, VoiceDialect } from './voice-dialect.ts';
 
 /** The version of Cartesia's API that this is written for. */
 const VERSION = '2025-04-16';
 const CONTEXT = 'reply';
 
 /** The dialect of one reply. */
-export function cartesia(
-  spec: {
-    readonly baseUrl: string;
-    readonly apiKey: string;
-    readonly voice: string;
-    readonly model: string;
-  },
-  language: string,
-): VoiceDialect {
+export function cartesia(spec: StreamedVoiceSpec, language: string): VoiceDialect {
   const request = {
     context_id: CONTEXT,
     model_id: spec.model,

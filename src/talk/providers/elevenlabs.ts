@@ -3,7 +3,7 @@
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { ProviderError } from '../provider-error.ts';
 import type { TimedWord } from '../spoken-text.ts';
-import type { VoiceDialect } from './voice-dialect.ts';
+import type { StreamedVoiceSpec, VoiceDialect } from './voice-dialect.ts';
 
 const CONTEXT = 'reply';
 /** The service closes a socket that is not spoken to for this long. It cannot exceed 180. */
@@ -15,15 +15,7 @@ const numbers = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'number');
 
 /** The dialect of one reply. */
-export function elevenLabs(
-  spec: {
-    readonly baseUrl: string;
-    readonly apiKey: string;
-    readonly voice: string;
-    readonly model: string;
-  },
-  language: string,
-): VoiceDialect {
+export function elevenLabs(spec: StreamedVoiceSpec, language: string): VoiceDialect {
   const query = new URLSearchParams({
     model_id: spec.model,
     output_format: 'pcm_16000',

@@ -1,6 +1,14 @@
 // How a voice behind a WebSocket wants its text, and what its messages mean.
 import type { TimedWord } from '../spoken-text.ts';
 
+/** Where a streamed voice is, and which one speaks. */
+export interface StreamedVoiceSpec {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly voice: string;
+  readonly model: string;
+}
+
 /** The protocol of one provider, for one reply. */
 export interface VoiceDialect {
   readonly url: string;

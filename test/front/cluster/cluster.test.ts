@@ -14,6 +14,7 @@ import { RedisStore } from '../../../src/front/store/redis.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
 import { patience } from '../../harness/machine.ts';
 import { startRedis, type TestRedis } from '../redis-servers.ts';
+import { GRANT } from '../store/records.ts';
 
 const log = createLogger('silent');
 const ANY = {
@@ -83,19 +84,10 @@ async function startNode(id: string): Promise<TestNode> {
 async function openSession(node: TestNode, faceId = 'ava'): Promise<{ id: string; token: string }> {
   const id = newUuid();
   const token = await node.tokens.create({
+    ...GRANT,
     ownerId: 'owner',
     keyId: 'key',
-    keyName: 'name',
     faceId,
-    emotion: 'neutral',
-    model: null,
-    apiVersion: 'v2',
-    sessionAggregator: null,
-    handleSilence: true,
-    maxSessionLengthSeconds: 60,
-    maxIdleTimeSeconds: 60,
-    startFrame: 0,
-    audioInputFormat: 'pcm16',
   });
   assert.equal((await node.tokens.claim(token, id, node.cluster.id)).kind, 'claimed');
   await node.quota.acquire('key', id);

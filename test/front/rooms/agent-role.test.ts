@@ -17,7 +17,7 @@ import {
 import { test } from 'vitest';
 import { createLogger } from '../../../src/base/log.ts';
 import { AgentRole } from '../../../src/front/rooms/agent-role.ts';
-import type { LinkedSession } from '../../../src/front/sessions/session-link.ts';
+import { linkedSession } from '../../harness/linked-session.ts';
 import { until } from '../../harness/until.ts';
 
 const AGENT = 'agent';
@@ -44,13 +44,8 @@ class Avatar {
   };
 
   constructor(attributes: Record<string, string> = { 'lk.publish_on_behalf': AGENT }) {
-    const session: LinkedSession = {
-      id: 's',
+    const session = linkedSession({
       speech: this.speech,
-      send() {},
-      offer() {},
-      makeOffer() {},
-      dropPeer() {},
       tell: (message) => {
         if (message.type === 'data') {
           const packet = DataPacket.fromBinary(message.data);
@@ -66,7 +61,7 @@ class Avatar {
       end: (reason) => {
         this.ends.push(reason);
       },
-    };
+    });
     this.role.opened(session);
     const participant = new ParticipantInfo({ identity: 'avatar', attributes });
     const agent = new ParticipantInfo({ identity: AGENT, state: ParticipantInfo_State.ACTIVE });

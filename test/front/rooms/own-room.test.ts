@@ -25,9 +25,9 @@ import type { RoomMeter } from '../../../src/front/rooms/room-meter.ts';
 import { type GuardedRoom, Rooms } from '../../../src/front/rooms/rooms.ts';
 import { SharedBudget } from '../../../src/front/sessions/message-budget.ts';
 import { plainText } from '../../../src/front/sessions/server-messages.ts';
+import { NO_SPEECH, linkedSession } from '../../harness/linked-session.ts';
 import type { LinkedSession } from '../../../src/front/sessions/session-link.ts';
 
-const NO_SPEECH = { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 };
 const ICE = { urls: 'turn:turn.example.org', username: 'u', credential: 'c' };
 
 /** A signal socket that keeps what it was sent. */
@@ -233,16 +233,9 @@ test('nobody joins without the token of the room, or with a request that cannot 
   const handlers = rooms.handlers();
   const other = new Rooms({ iceServers: () => [], meter, budget });
   let foreign = '';
-  other.create('room-1', requestOf({}), 'd', createLogger('silent')).open({
-    id: 's',
-    send: (message) => (foreign = plainText(message)),
-    offer() {},
-    dropPeer() {},
-    end() {},
-    makeOffer() {},
-    tell() {},
-    speech: NO_SPEECH,
-  });
+  other
+    .create('room-1', requestOf({}), 'd', createLogger('silent'))
+    .open(linkedSession({ send: (message) => (foreign = plainText(message)) }));
   const { livekit_token: stranger } = JSON.parse(foreign);
   const request = joinRequest({});
   const codeOf = (query: Record<string, string>): string | undefined => {

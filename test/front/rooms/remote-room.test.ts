@@ -25,11 +25,9 @@ import { ServiceError } from '../../../src/base/errors.ts';
 import { RemoteRoom } from '../../../src/front/rooms/remote-room.ts';
 import { RemoteCandidates } from '../../../src/front/rooms/remote-candidates.ts';
 import type { RoomRole } from '../../../src/front/rooms/room-role.ts';
-import type {
-  LinkedSession,
-  MediaServerMessage,
-} from '../../../src/front/sessions/session-link.ts';
+import type { MediaServerMessage } from '../../../src/front/sessions/session-link.ts';
 import type { LocalOfferSpec } from '../../../src/link/messages.ts';
+import { linkedSession } from '../../harness/linked-session.ts';
 import { until } from '../../harness/until.ts';
 
 type Response = NonNullable<ConstructorParameters<typeof SignalResponse>[0]>['message'];
@@ -46,8 +44,6 @@ const ANSWER = [
   'a=candidate:2 1 udp 2130706431 1.1.1.1 7882 typ host',
   '',
 ].join('\r\n');
-
-const NO_SPEECH = { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 };
 
 const say = (socket: WebSocket, message: NonNullable<Response>): void => {
   socket.send(new SignalResponse({ message }).toBinary());
@@ -128,12 +124,7 @@ async function start(
     meter: { joined() {}, failed() {}, dropped() {} },
     log: createLogger('silent'),
   });
-  const session: LinkedSession = {
-    id: 's',
-    send() {},
-    offer() {},
-    dropPeer() {},
-    speech: NO_SPEECH,
+  const session = linkedSession({
     tell: (message) => told.push(message),
     end: (reason) => {
       ends.push(reason);
@@ -146,7 +137,7 @@ async function start(
         room.offered({ type: 'localOffer', sessionId: 's', sdp: 'v=0', offerId });
       });
     },
-  };
+  });
   t.onTestFinished(async () => {
     room.close('done');
     webSockets.close();

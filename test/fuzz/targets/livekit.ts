@@ -5,6 +5,7 @@ import { createLogger } from '../../../src/base/log.ts';
 import { readJoinRequest } from '../../../src/front/rooms/join-request.ts';
 import { OwnRoom } from '../../../src/front/rooms/own-room.ts';
 import { readScript } from '../engine/script.ts';
+import { linkedSession } from '../../harness/linked-session.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 const log = createLogger('silent');
@@ -28,19 +29,14 @@ export const target: FuzzTarget = {
       log,
       onClosed: () => {},
     });
-    room.open({
-      id: 's',
-      send() {},
-      offer: (sdp) => {
-        assert.equal(typeof sdp, 'string');
-        offers++;
-      },
-      dropPeer() {},
-      end() {},
-      makeOffer() {},
-      tell() {},
-      speech: { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 },
-    });
+    room.open(
+      linkedSession({
+        offer: (sdp) => {
+          assert.equal(typeof sdp, 'string');
+          offers++;
+        },
+      }),
+    );
     const socket = { send: () => true, end() {} };
     room.join(socket, { resumedSid: undefined, offer: undefined, client: '' });
     for (const { op, payload } of readScript(data)) {

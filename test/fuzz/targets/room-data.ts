@@ -12,6 +12,7 @@ import { AgentRole } from '../../../src/front/rooms/agent-role.ts';
 import { readDataPacket } from '../../../src/front/rooms/data-packets.ts';
 import { RoomMessages, senderOf } from '../../../src/worker/room-messages.ts';
 import { readScript } from '../engine/script.ts';
+import { NO_SPEECH, linkedSession } from '../../harness/linked-session.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 const log = createLogger('silent');
@@ -59,26 +60,20 @@ export const target: FuzzTarget = {
   run(data) {
     let [bytes, answers] = [0, 0];
     const role = new AgentRole(meter, log);
-    role.opened({
-      id: 's',
-      send() {},
-      offer() {},
-      dropPeer() {},
-      end() {},
-      makeOffer() {},
-      tell: (message) => {
-        answers += message.type === 'data' ? 1 : 0;
-      },
-      speech: {
-        push: (pcm) => {
-          bytes += pcm.length;
-          return true;
+    role.opened(
+      linkedSession({
+        tell: (message) => {
+          answers += message.type === 'data' ? 1 : 0;
         },
-        flush() {},
-        writtenPosition: 0,
-        heardPosition: 0,
-      },
-    });
+        speech: {
+          ...NO_SPEECH,
+          push: (pcm) => {
+            bytes += pcm.length;
+            return true;
+          },
+        },
+      }),
+    );
     const agent = new ParticipantInfo({ identity: AGENT, state: ParticipantInfo_State.ACTIVE });
     const participant = new ParticipantInfo({ attributes: { 'lk.publish_on_behalf': AGENT } });
     role.joined(new JoinResponse({ participant, otherParticipants: [agent] }));

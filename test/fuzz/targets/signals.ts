@@ -11,6 +11,7 @@ import { readServerSignal, type ServerSignal } from '../../../src/front/rooms/se
 import { isPublicAddress } from '../../../src/front/rooms/livekit-url.ts';
 import { parseAnswer } from '../../../src/webrtc/sdp/offer.ts';
 import { readScript } from '../engine/script.ts';
+import { linkedSession } from '../../harness/linked-session.ts';
 import type { FuzzTarget } from '../engine/target.ts';
 
 const log = createLogger('silent');
@@ -93,16 +94,7 @@ export const target: FuzzTarget = {
   words: ['lk.publish_on_behalf', 'candidate:1 1 udp 1 1.1.1.1 9 typ host', '{"candidate":"'],
   run(data) {
     const role = new AgentRole(meter, log);
-    role.opened({
-      id: 's',
-      send() {},
-      offer() {},
-      dropPeer() {},
-      end() {},
-      makeOffer() {},
-      tell() {},
-      speech: { push: () => true, flush() {}, writtenPosition: 0, heardPosition: 0 },
-    });
+    role.opened(linkedSession());
     const candidates = new RemoteCandidates(false);
     let checked = 0;
     try {
