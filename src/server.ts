@@ -231,6 +231,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     models: pool.renderers,
     iceServers: ice.iceServers,
     agents: new AgentRooms({
+      tokens: services.tokens,
       sessions,
       hosts: config.LIVEKIT_HOSTS ?? [],
       videoCodec: config.LIVEKIT_VIDEO_CODEC,

@@ -1,8 +1,12 @@
 // POST /integrations/livekit/agents: opens a session that joins somebody else's room.
+import { ServiceError } from '../../base/errors.ts';
+import { monotonicMs } from '../../base/time.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
 import type { SocketRequest } from '../http/socket.ts';
 import type { SessionService } from '../sessions/session-service.ts';
+import type { SessionTokens } from '../sessions/session-tokens.ts';
 import { AgentRole } from './agent-role.ts';
+import { JoinLimits } from './join-limits.ts';
 import { checkLiveKitUrl } from './livekit-url.ts';
 import { RemoteRoom } from './remote-room.ts';
 import type { RoomMeter } from './room-meter.ts';
@@ -18,6 +22,7 @@ export interface AgentRequest {
 /** Options of AgentRooms. */
 export interface AgentRoomsOptions {
   readonly sessions: Pick<SessionService, 'openHeadless'>;
+  readonly tokens: Pick<SessionTokens, 'find'>;
   /** Hosts that may be reached though they are not public: LIVEKIT_HOSTS. */
   readonly hosts: readonly string[];
   readonly videoCodec: VideoCodec;
@@ -27,6 +32,7 @@ export interface AgentRoomsOptions {
 /** Sends avatars into rooms. */
 export class AgentRooms {
   readonly #options: AgentRoomsOptions;
+  readonly #limits = new JoinLimits();
 
   constructor(options: AgentRoomsOptions) {
     this.#options = options;
@@ -41,7 +47,13 @@ export class AgentRooms {
     { sessionToken, livekitToken, livekitUrl }: AgentRequest,
     caller: Omit<SocketRequest, 'query'>,
   ): Promise<string> {
-    const { sessions, hosts, videoCodec, meter } = this.#options;
+    const { sessions, tokens, hosts, videoCodec, meter } = this.#options;
+    // Nobody without a token makes us ask for a name, or connect.
+    const grant = await tokens.find(sessionToken);
+    if (grant === undefined) {
+      throw new ServiceError('INVALID_SESSION_TOKEN');
+    }
+    this.#limits.take(grant.keyId, monotonicMs());
     const server = await checkLiveKitUrl(livekitUrl, hosts);
     let room: RemoteRoom | undefined;
     const request = { ...caller, query: new URLSearchParams({ session_token: sessionToken }) };

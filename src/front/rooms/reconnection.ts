@@ -11,25 +11,41 @@ const DELAYS_MS = [0, 300, 700, 1000];
 const SPREAD = 0.25;
 /** When a connection could not be restored for this long, the session ends. */
 const TIMEOUT_MS = 60_000;
+/**
+ * A connection that is lost sooner has not been restored: a server that sends us away again and
+ * again is tried once a second.
+ */
+const STEADY_MS = 5000;
 
 /** The attempts since a connection was lost. Times are `monotonicMs()`. */
 export class Reconnection {
   /** Since when the connection is lost; undefined: it is not. */
   #lostMs: number | undefined = undefined;
+  #restoredMs = Number.NEGATIVE_INFINITY;
   #attempts = 0;
 
   get isUnderWay(): boolean {
     return this.#lostMs !== undefined;
   }
 
-  /** The connection is lost, or an attempt has failed. @returns undefined: it is given up */
-  nextDelayMs(nowMs: number): number | undefined {
-    this.#lostMs ??= nowMs;
+  /**
+   * The connection is lost, or an attempt has failed.
+   * @param ownMs instead of the usual wait; not of one that is lost again and again
+   * @returns undefined: it is given up
+   */
+  nextDelayMs(nowMs: number, ownMs?: number): number | undefined {
+    if (this.#lostMs === undefined) {
+      this.#lostMs = nowMs;
+      this.#attempts = nowMs - this.#restoredMs > STEADY_MS ? 0 : this.#attempts;
+    }
     if (nowMs - this.#lostMs > TIMEOUT_MS) {
       return undefined;
     }
     const delayMs = DELAYS_MS[Math.min(this.#attempts, DELAYS_MS.length - 1)]!;
     this.#attempts++;
+    if (ownMs !== undefined && this.#attempts <= DELAYS_MS.length) {
+      return ownMs;
+    }
     return delayMs * (1 + SPREAD * (2 * Math.random() - 1));
   }
 
@@ -37,7 +53,7 @@ export class Reconnection {
   succeed(nowMs: number): number | undefined {
     const lostMs = this.#lostMs;
     this.#lostMs = undefined;
-    this.#attempts = 0;
+    this.#restoredMs = lostMs === undefined ? this.#restoredMs : nowMs;
     return lostMs === undefined ? undefined : nowMs - lostMs;
   }
 }

@@ -261,13 +261,13 @@ export class RemoteRoom implements SessionLink {
       this.#options.meter.failed('connection_lost');
       this.#options.log.info({ reason }, 'the connection to a LiveKit server is lost');
     }
-    const delayMs = this.#reconnection.nextDelayMs(monotonicMs());
+    const delayMs = this.#reconnection.nextDelayMs(monotonicMs(), ownDelayMs);
     if (delayMs === undefined) {
       this.#options.meter.failed('room_lost');
       this.#session?.end('room_lost');
       return;
     }
-    this.#await(ownDelayMs ?? delayMs, () => {
+    this.#await(delayMs, () => {
       if (this.#hasPeer) {
         this.#connect(resumeRequest(this.#sid));
         this.#awaitAnswer();

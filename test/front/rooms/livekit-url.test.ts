@@ -48,7 +48,23 @@ test('wss to a public address, ws to loopback, and else what the operator lists'
   assert.equal(await refusal('ws://127.0.0.1:7880/'), '');
   assert.equal(await refusal('http://localhost:7880'), '', 'an http URL means the same');
   assert.match(await refusal('ws://1.1.1.1'), /use wss/);
-  for (const url of ['wss://10.0.0.7', 'wss://[fd00::7]:443', 'wss://169.254.169.254']) {
+  const notPublic = [
+    'wss://10.0.0.7',
+    'wss://[fd00::7]:443',
+    'wss://169.254.169.254',
+    // Other ways to write the same addresses, and IPv6 that means IPv4.
+    'wss://167772161',
+    'wss://0xa.0.0.1',
+    'wss://012.0.0.1',
+    'wss://[::ffff:127.0.0.1]',
+    'wss://[::ffff:a9fe:a9fe]',
+    'wss://[::127.0.0.1]',
+    'wss://[64:ff9b::10.0.0.1]',
+    'wss://[2002:7f00:1::]',
+    'wss://[fe80::1]',
+    'wss://0.0.0.0',
+  ];
+  for (const url of notPublic) {
     assert.match(await refusal(url), /not public/, url);
   }
   assert.equal(await refusal('ws://10.0.0.7:7880', ['10.0.0.7:7880']), '');

@@ -70,6 +70,7 @@ interface Started {
   readonly sockets: WebSocket[];
   /** While it is down, connections are closed before the handshake. */
   readonly gate: { isDown: boolean; attempts: number };
+  readonly port: number;
 }
 
 /** A session in a room of a server that does what `handle` says. */
@@ -77,6 +78,7 @@ async function start(
   t: TestContext,
   handle: Handle | { readonly refuse: (socket: Socket) => void },
   isTrusted = true,
+  host = '127.0.0.1',
 ): Promise<Started> {
   const http = createServer();
   const webSockets = new WebSocketServer({ noServer: true });
@@ -114,7 +116,7 @@ async function start(
   const role: RoomRole = { kind: 'agent', opened() {}, joined() {}, changed() {}, closed() {} };
   const room = new RemoteRoom({
     server: {
-      url: `ws://127.0.0.1:${port}`,
+      url: `ws://${host}:${port}`,
       addresses: [{ address: '127.0.0.1', family: 4 }],
       isTrusted,
     },
@@ -147,7 +149,7 @@ async function start(
     });
   });
   room.open(session);
-  return { room, ends, told, offers, joins, sockets, gate };
+  return { room, ends, told, offers, joins, sockets, gate, port };
 }
 
 const failure = async ({ joined }: RemoteRoom): Promise<string> => {
@@ -194,6 +196,31 @@ test('a server that is too old for the single peer connection is named so', asyn
   const { room, ends } = await start(t, { refuse });
   assert.match(await failure(room), /HTTP 404 .* \(its server has no \/rtc\/v1: .* 1\.9\.1\)/);
   assert.deepEqual(ends, ['room_refused']);
+});
+
+test('the connection is made to the address that was checked, whatever the name means now', async (t) => {
+  // The name has no address at all any more.
+  const { room, sockets, joins } = await start(t, admit, true, 'nothing.invalid');
+  await room.joined;
+  room.connected();
+  sockets[0]!.terminate();
+  await until(() => joins.length === 2);
+});
+
+test('nobody is led elsewhere by a redirect', async (t) => {
+  const elsewhere = await start(t, admit);
+  await elsewhere.room.joined;
+  const { port } = elsewhere;
+  for (const status of [301, 302, 307, 308]) {
+    const { room, gate } = await start(t, {
+      refuse: (socket) => {
+        socket.end(`HTTP/1.1 ${status} Moved\r\nlocation: ws://127.0.0.1:${port}/rtc/v1\r\n\r\n`);
+      },
+    });
+    assert.match(await failure(room), new RegExp(`HTTP ${status}`));
+    assert.equal(gate.attempts, 1);
+  }
+  assert.equal(elsewhere.gate.attempts, 1);
 });
 
 test('a server that hangs up, sends noise, or too much, ends a join in words', async (t) => {
