@@ -9,9 +9,15 @@ import type { IceServer } from '../sessions/ice-credentials.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import type { ConversationStore, StoredConversation } from '../talk/conversation-store.ts';
 import type { checkProviders } from '../talk/provider-check.ts';
-import type { ProviderSettings } from '../talk/provider-choice.ts';
+import type { FieldNames, ProviderSettings } from '../talk/provider-choice.ts';
 import type { AgentFields } from './auto.ts';
-import { configurableBody, configured, fieldsOf, ofAgent } from './conversation-request.ts';
+import {
+  AGENT_FIELDS,
+  configurableBody,
+  configured,
+  fieldsOf,
+  ofAgent,
+} from './conversation-request.ts';
 import { idText, KIB } from './field-schemas.ts';
 import { allowsOrigin } from './origins.ts';
 import { roomPage } from './room-page.ts';
@@ -73,15 +79,13 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
   async function start(
     request: Pick<ApiRequest, 'origin'>,
     conversation: StoredConversation,
+    fields: FieldNames,
   ): Promise<z.output<typeof started>> {
     const { ownerId, faceId } = conversation;
     if (!(await deps.faceExists(ownerId, faceId))) {
       throw new ServiceError('INVALID_FACE_ID');
     }
-    await Promise.all([
-      deps.prepare(),
-      deps.checkProviders(conversation.providers, fieldsOf(conversation)),
-    ]);
+    await Promise.all([deps.prepare(), deps.checkProviders(conversation.providers, fields)]);
     if (!(await deps.canPlace())) {
       throw new ServiceError('SERVER_OVERLOADED', undefined, 2);
     }
@@ -109,7 +113,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
     if (agent === undefined) {
       throw new ServiceError('NOT_FOUND', 'There is no agent with this id.');
     }
-    return await start(request, ofAgent(agent, grant, deps.settings));
+    return await start(request, ofAgent(agent, grant, deps.settings), AGENT_FIELDS);
   };
 
   return [
@@ -134,9 +138,9 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       refusals: [...refusals, 'INVALID_API_KEY', 'RATE_LIMITED'],
       async handler(request) {
         const { body } = request;
-        const key = keyOf(request, deps.apiKeyHeaders, body.apiKey);
+        const key = keyOf(request, deps.apiKeyHeaders, body.apiKey ?? '');
         const caller = await deps.authenticate(key);
-        return json(await start(request, configured(body, caller, deps.settings)));
+        return json(await start(request, configured(body, caller, deps.settings), fieldsOf(body)));
       },
     }),
     route({

@@ -33,12 +33,24 @@ const llmConfig = z
   .nullable()
   .optional();
 
+const DEFAULTS = {
+  faceId: 'ava',
+  maxSessionLength: 3600,
+  maxIdleTime: 300,
+  language: 'en',
+  createTranscript: false,
+};
+
+/** Clients send null for "not set". */
+const orDefault = <T extends z.ZodType>(field: T, value: NoInfer<z.output<T>>) =>
+  field.nullish().meta({ description: `Default, also for null: ${JSON.stringify(value)}.` });
+
 /** The body of POST /auto/start/configurable. */
 export const configurableBody = z.object({
-  apiKey: z.string().max(256).optional().meta({
+  apiKey: z.string().max(256).nullish().meta({
     description: 'The API key of this service, for clients that do not send it in the header.',
   }),
-  faceId: faceIdText.default('ava'),
+  faceId: orDefault(faceIdText, DEFAULTS.faceId),
   ttsProvider: shortText
     .nullable()
     .optional()
@@ -52,12 +64,12 @@ export const configurableBody = z.object({
   voiceId: shortText.nullable().optional(),
   systemPrompt: longText.nullable().optional(),
   firstMessage: longText.nullable().optional(),
-  maxSessionLength: z.int().min(1).max(86_400).default(3600),
-  maxIdleTime: z.int().min(1).max(86_400).default(300),
-  language: shortText.default('en'),
+  maxSessionLength: orDefault(z.int().min(1).max(86_400), DEFAULTS.maxSessionLength),
+  maxIdleTime: orDefault(z.int().min(1).max(86_400), DEFAULTS.maxIdleTime),
+  language: orDefault(shortText, DEFAULTS.language),
   llmConfig,
   customLLMConfig: llmConfig,
-  createTranscript: z.boolean().default(false),
+  createTranscript: orDefault(z.boolean(), DEFAULTS.createTranscript),
 });
 
 const DEFAULT_PROMPT =
@@ -74,7 +86,16 @@ const CONFIGURABLE_FIELDS: FieldNames = {
   voiceModel: ['ttsModel'],
   ttsApiKey: ['ttsAPIKey'],
 };
-const AGENT_FIELDS: FieldNames = {
+/** Of clients that send the older `customLLMConfig`. */
+const CUSTOM_FIELDS: FieldNames = {
+  ...CONFIGURABLE_FIELDS,
+  llmProvider: ['customLLMConfig', 'provider'],
+  llmModel: ['customLLMConfig', 'model'],
+  llmEndpoint: ['customLLMConfig', 'baseURL'],
+  llmApiKey: ['customLLMConfig', 'llmAPIKey'],
+};
+/** The names of the fields of an agent. */
+export const AGENT_FIELDS: FieldNames = {
   llmProvider: ['llm_provider'],
   llmModel: ['llm_model'],
   llmEndpoint: ['llm_endpoint'],
@@ -85,9 +106,12 @@ const AGENT_FIELDS: FieldNames = {
   ttsApiKey: ['ttsAPIKey'],
 };
 
-/** The names of the fields from which the providers of a conversation were chosen. */
-export const fieldsOf = ({ agentId }: StoredConversation): FieldNames =>
-  agentId === '' ? CONFIGURABLE_FIELDS : AGENT_FIELDS;
+/** The names of the fields of a body. */
+export const fieldsOf = ({
+  llmConfig: config,
+  customLLMConfig: custom,
+}: z.output<typeof configurableBody>): FieldNames =>
+  (config ?? null) === null && (custom ?? null) !== null ? CUSTOM_FIELDS : CONFIGURABLE_FIELDS;
 
 /** A conversation that the body of a request describes. @throws ValidationError */
 export function configured(
@@ -117,15 +141,15 @@ export function configured(
     keyName: caller.keyName,
     agentId: '',
     agentName: '',
-    ...faceOf(body.faceId),
+    ...faceOf(body.faceId ?? DEFAULTS.faceId),
     prompt: body.systemPrompt ?? DEFAULT_PROMPT,
     firstMessage: body.firstMessage ?? '',
-    language: body.language,
-    maxIdleSeconds: body.maxIdleTime,
-    maxLengthSeconds: body.maxSessionLength,
-    createTranscript: body.createTranscript,
+    language: body.language ?? DEFAULTS.language,
+    maxIdleSeconds: body.maxIdleTime ?? DEFAULTS.maxIdleTime,
+    maxLengthSeconds: body.maxSessionLength ?? DEFAULTS.maxSessionLength,
+    createTranscript: body.createTranscript ?? DEFAULTS.createTranscript,
     originAllowList: [],
-    providers: providersOf(wishes, settings, CONFIGURABLE_FIELDS),
+    providers: providersOf(wishes, settings, fieldsOf(body)),
   };
 }
 

@@ -45,6 +45,16 @@ test('a configuration gives a room that opens once', async () => {
   assert.match(unknown.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'$/);
 });
 
+test('null stands for what is not set', async () => {
+  const names = ['faceId', 'maxSessionLength', 'maxIdleTime', 'language', 'createTranscript'];
+  const { id } = await start({ ...local, ...Object.fromEntries(names.map((one) => [one, null])) });
+  const stored = await server.services.conversationStore.find(id);
+  assert.deepEqual(
+    [stored!.faceId, stored!.maxLengthSeconds, stored!.maxIdleSeconds, stored!.language],
+    ['ava', 3600, 300, 'en'],
+  );
+});
+
 test('the key may be in the body, and a wrong one is refused', async () => {
   const open = (apiKey: string) =>
     server.call('/auto/start/configurable', { key: undefined, json: { ...local, apiKey } });
@@ -70,7 +80,7 @@ test('what is missing or wrong is refused, with the name of the field', async ()
     [{ ...local, llmConfig: { provider: 'User' } }, 'body.llmConfig.baseURL'],
     [
       { ...local, customLLMConfig: { baseURL: 'https://a.example' }, llmConfig: null },
-      'body.llmConfig.model',
+      'body.customLLMConfig.model',
     ],
     [{ ...local, ttsProvider: 'PlayHT' }, 'body.ttsProvider'],
     [{ ...local, ttsProvider: 'OpenAI' }, 'body.ttsAPIKey'],
