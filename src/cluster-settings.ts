@@ -1,7 +1,7 @@
-// The settings of servers that share a Redis. Read by config.ts.
-import { httpUrl, setting, text } from './setting.ts';
+// The settings of servers that share a Redis, and of their operation. Read by config.ts.
+import { httpUrl, integer, setting, text } from './setting.ts';
 
-/** The settings of a cluster. */
+/** The settings of a cluster, and of operation. */
 export const CLUSTER_SETTINGS = {
   NODE_URL: setting(
     httpUrl,
@@ -9,6 +9,13 @@ export const CLUSTER_SETTINGS = {
     'URL at which the other servers of REDIS_URL reach this one (http://10.0.0.5:8080). ' +
       'Unset: HOST and PORT; where HOST is 0.0.0.0, the first address of the machine.',
   ),
+  ADMIN_PORT: setting(
+    integer(0, 65535),
+    undefined,
+    'Port of /metrics, /cluster and /debug, which are then not served on PORT. 0 picks a free one. ' +
+      'Unset: PORT serves /metrics and /cluster; there is no /debug.',
+  ),
+  ADMIN_HOST: setting(text, '127.0.0.1', 'Address to listen on for ADMIN_PORT.'),
   REGION: setting(
     text.max(64, 'must have at most 64 characters'),
     undefined,

@@ -326,6 +326,15 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'DEEPGRAM_API_KEY',
 ]);
 
+/** The settings in effect, without those that are unset; secrets are masked. */
+export const shownConfig = (config: Config): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [
+      name,
+      SECRET_SETTINGS.has(name) ? '[secret]' : value,
+    ]),
+  );
+
 /** The three that a LiveKit server needs. */
 const LIVEKIT_SETTINGS = ['LIVEKIT_URL', 'LIVEKIT_API_KEY', 'LIVEKIT_API_SECRET'] as const;
 

@@ -5,7 +5,7 @@ import { isatty } from 'node:tty';
 import { reportDefectsTo } from './base/guard.ts';
 import { createLogger } from './base/log.ts';
 import { monotonicMs } from './base/time.ts';
-import { ConfigError, loadConfig } from './config.ts';
+import { ConfigError, loadConfig, shownConfig } from './config.ts';
 import { startServer, type RunningServer } from './server.ts';
 
 function fail(message: string): never {
@@ -38,6 +38,7 @@ try {
 }
 const { DRAIN_SECONDS, READY_JSON } = config;
 const log = createLogger(config.LOG_LEVEL);
+log.info({ config: shownConfig(config) }, 'settings in effect');
 reportDefectsTo((where, error, missed) => {
   log.error({ err: error, missed }, `${where} failed`);
 });

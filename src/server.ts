@@ -11,6 +11,7 @@ import { Relay } from './front/cluster/relay.ts';
 import { RelayTickets } from './front/cluster/relay-tickets.ts';
 import { RoomiestNodes } from './front/cluster/roomiest-nodes.ts';
 import { DescriptorReserve } from './front/descriptor-reserve.ts';
+import { debugRoutes } from './front/api/debug.ts';
 import { DEFAULT_FACES, readAnyDefaultFace } from './front/faces/default-faces.ts';
 import {
   observeHttp,
@@ -22,7 +23,7 @@ import {
 } from './front/front-metrics.ts';
 import { SessionRecorder } from './front/history/session-recorder.ts';
 import { BodyBudget } from './front/http/body-budget.ts';
-import { startHttpServer, tlsFiles } from './front/http-server.ts';
+import { startAdminServer, startHttpServer, tlsFiles } from './front/http-server.ts';
 import { openIceServers } from './front/ice-servers.ts';
 import { nodeFacts, nodeFigures } from './front/node-facts.ts';
 import { type CoreClaims, claimCores } from './front/placement/core-claims.ts';
@@ -250,9 +251,29 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
 
   // Listener
   const descriptors = new DescriptorReserve(metrics, log);
+  const isForOperators = (path: string): boolean =>
+    path === '/metrics' || path.startsWith('/cluster/');
+  if (config.ADMIN_PORT !== undefined) {
+    const admin = await startAdminServer({
+      config,
+      port: config.ADMIN_PORT,
+      routes: [
+        ...routes.filter(({ path }) => isForOperators(path) || /^\/(healthz|readyz)$/.test(path)),
+        ...debugRoutes(),
+      ],
+      apiKeys: services.apiKeys,
+      bodyBudget,
+      onRequest: observeHttp(metrics),
+      onRefused: observeRefusals(metrics, log),
+      log,
+    });
+    closers.add(() => admin.close());
+    log.info({ url: admin.url }, 'metrics, cluster and debugging for operators');
+  }
   const http = await startHttpServer({
     config,
-    routes,
+    routes:
+      config.ADMIN_PORT === undefined ? routes : routes.filter(({ path }) => !isForOperators(path)),
     sessionSockets: {
       p2p: relay.accepting(
         sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'vitest';
-import { ConfigError, SETTINGS, loadConfig } from '../src/config.ts';
+import { ConfigError, SETTINGS, loadConfig, shownConfig } from '../src/config.ts';
 
 test('settings have the documented defaults', () => {
   const config = loadConfig({});
@@ -56,6 +56,17 @@ test('PUBLIC_URL is an origin', () => {
   ]) {
     assert.throws(() => loadConfig({ PUBLIC_URL: bad }), /PUBLIC_URL=.*no path/);
   }
+});
+
+test('the settings are shown without secrets and those that are unset', () => {
+  const shown = shownConfig(
+    loadConfig({ REDIS_URL: 'redis://u:hunter2@h', SECRETS_KEY: 'ab'.repeat(32) }),
+  );
+  assert.doesNotMatch(JSON.stringify(shown), /hunter2|abab/);
+  assert.deepEqual(
+    [shown['REDIS_URL'], shown['PORT'], 'NODE_URL' in shown],
+    ['[secret]', 8080, false],
+  );
 });
 
 test('a misspelled setting is refused, an unrelated variable is not', () => {

@@ -10,6 +10,7 @@ import { docsFileRoutes } from './api/docs.ts';
 import { pageRoutes } from './api/page.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import { BODY_PACE } from './http/body-reader.ts';
+import { AuditLog } from './http/audit-log.ts';
 import { ClientLimits, type Refusal } from './http/client-limits.ts';
 import { listen } from './http/listener.ts';
 import type { Caller, Route } from './http/route.ts';
@@ -78,19 +79,9 @@ const ROOM_SIGNAL_PATH = '/rtc/v1';
  * @throws Error that says what to set, when the port or the certificate cannot be used
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { config, routes, bodyBudget, log } = options;
+  const { config, routes, log } = options;
   const tls = tlsFiles(config);
-  const apiKeyHeaders = config.API_KEY_HEADERS.map((name) => name.toLowerCase());
-  const limits = new ClientLimits(
-    {
-      trustedProxies: config.TRUSTED_PROXIES,
-      requestsAtOnce: config.MAX_REQUESTS_PER_ADDRESS,
-      openRequestsPerSecond: config.OPEN_RPS_PER_ADDRESS,
-      wrongKeysPerMinute: config.WRONG_KEYS_PER_MINUTE,
-      connectionsPerSecond: config.CONNECTION_RPS_PER_ADDRESS,
-    },
-    options.onRefused,
-  );
+  const limits = createLimits(options);
   const sockets = new SocketRoutes({
     allowedOrigins: config.ALLOWED_ORIGINS ?? [],
     // Twice the sessions: a client that reconnects holds its old socket and its new one.
@@ -117,8 +108,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     admit: options.admit,
     maxConnections: config.MAX_CONNECTIONS,
     sockets,
-    context: {
-      router: new Router(
+    context: createContext(
+      options,
+      new Router(
         [
           ...routes,
           ...docsFileRoutes(),
@@ -127,16 +119,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         ],
         REMOVED_PATHS,
       ),
-      log,
-      apiKeyHeaders,
-      secure: tls !== undefined,
-      publicUrl: config.PUBLIC_URL,
-      onRequest: options.onRequest,
-      authenticate: (key) => authenticate(options.apiKeys, apiKeyHeaders, key),
       limits,
-      bodyBudget,
-      bodyPace: BODY_PACE,
-    },
+    ),
   });
   return {
     port: listener.port,
@@ -152,6 +136,73 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     },
     reloadCertificate: () => listener.reload(),
     close: () => listener.close(),
+  };
+}
+
+/** What the admin server serves, and whom it asks. */
+export type AdminServerOptions = Pick<
+  HttpServerOptions,
+  'config' | 'routes' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'onRefused' | 'log'
+> & { readonly port: number };
+
+/**
+ * Serves routes for operators on a port of their own, without TLS and without WebSockets.
+ * @throws Error that says what to set, when the port cannot be used
+ */
+export async function startAdminServer(
+  options: AdminServerOptions,
+): Promise<Pick<HttpServer, 'port' | 'url' | 'close'>> {
+  const { config, routes, log } = options;
+  const limits = createLimits(options);
+  const sockets = new SocketRoutes({ allowedOrigins: [], maxConnections: 0, limits, log });
+  const listener = await listen({
+    host: config.ADMIN_HOST,
+    port: options.port,
+    maxConnections: config.MAX_CONNECTIONS,
+    sockets,
+    context: { ...createContext(options, new Router(routes, []), limits), secure: false },
+  });
+  return {
+    port: listener.port,
+    url: localUrl(config.ADMIN_HOST, listener.port, false),
+    close: () => listener.close(),
+  };
+}
+
+const createLimits = ({
+  config,
+  onRefused,
+}: Pick<HttpServerOptions, 'config' | 'onRefused'>): ClientLimits =>
+  new ClientLimits(
+    {
+      trustedProxies: config.TRUSTED_PROXIES,
+      requestsAtOnce: config.MAX_REQUESTS_PER_ADDRESS,
+      openRequestsPerSecond: config.OPEN_RPS_PER_ADDRESS,
+      wrongKeysPerMinute: config.WRONG_KEYS_PER_MINUTE,
+      connectionsPerSecond: config.CONNECTION_RPS_PER_ADDRESS,
+    },
+    onRefused,
+  );
+
+function createContext(
+  options: Pick<HttpServerOptions, 'config' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'log'>,
+  router: Router,
+  limits: ClientLimits,
+): HttpContext {
+  const { config, apiKeys, bodyBudget, onRequest, log } = options;
+  const apiKeyHeaders = config.API_KEY_HEADERS.map((name) => name.toLowerCase());
+  return {
+    router,
+    log,
+    apiKeyHeaders,
+    secure: tlsFiles(config) !== undefined,
+    publicUrl: config.PUBLIC_URL,
+    onRequest,
+    authenticate: (key) => authenticate(apiKeys, apiKeyHeaders, key),
+    limits,
+    audit: new AuditLog(log),
+    bodyBudget,
+    bodyPace: BODY_PACE,
   };
 }
 

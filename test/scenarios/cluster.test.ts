@@ -12,18 +12,26 @@ import { sleep } from '../../src/base/time.ts';
 import { WsClient } from '../harness/ws-client.ts';
 
 const KEY = 'the key of the cluster test';
-const SHARED = { BOOTSTRAP_API_KEY: KEY, SECRETS_KEY: 'c1'.repeat(32), REGION: 'here' };
+const SHARED = {
+  BOOTSTRAP_API_KEY: KEY,
+  SECRETS_KEY: 'c1'.repeat(32),
+  REGION: 'here',
+  RATE_LIMIT_RPS: '10000',
+};
 
 let redis: TestRedis;
 let first: TestServer;
 let second: TestServer;
+/** The port of the second one for operators. */
+let admin: Pick<TestServer, 'url' | 'apiKey'>;
 beforeAll(async () => {
   redis = await startRedis();
   const env = { ...SHARED, REDIS_URL: redis.url };
   [first, second] = await Promise.all([
     startServer({ env: { ...env, MAX_SESSIONS_PER_WORKER: '1' } }),
-    startServer({ env }),
+    startServer({ env: { ...env, ADMIN_PORT: '0', LOG_LEVEL: 'info' } }),
   ]);
+  admin = { url: logged(second, 'url')['url'], apiKey: second.apiKey };
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);
@@ -33,12 +41,24 @@ afterAll(async () => {
 const until = (what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> =>
   untilHolds(isTrue, 10_000 * patience(), what);
 
+/** The first line of a server's log with this field. */
+function logged(server: TestServer, field: string): any {
+  const found = server.logs
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line))
+    .find((line) => field in line && !('ready' in line));
+  assert.ok(found, server.logs.join('\n'));
+  return found;
+}
+
 interface Listed {
   readonly id: string;
   readonly node: string;
 }
-const sessionsSeenBy = async (server: TestServer, filter = ''): Promise<Listed[]> =>
-  (await call(server, `/cluster/sessions${filter}`)).body.sessions;
+const sessionsSeenBy = async (
+  server: Pick<TestServer, 'url' | 'apiKey'>,
+  filter = '',
+): Promise<Listed[]> => (await call(server, `/cluster/sessions${filter}`)).body.sessions;
 
 /** The id of the server that listens on this port. */
 async function nodeIdOf(server: TestServer): Promise<string> {
@@ -48,8 +68,21 @@ async function nodeIdOf(server: TestServer): Promise<string> {
   return found.id;
 }
 
+test('ADMIN_PORT takes what is for operators from PORT; the settings are logged, masked', async () => {
+  for (const route of ['/metrics', '/cluster/nodes']) {
+    assert.equal((await call(second, route)).status, 404, route);
+    assert.equal((await call(admin, route)).status, 200, route);
+  }
+  assert.equal((await call(admin, '/readyz')).status, 200);
+  assert.equal((await call(admin, '/compose/ice')).status, 404);
+  const { config } = logged(second, 'config');
+  assert.equal(config.ADMIN_PORT, 0);
+  assert.deepEqual([config.SECRETS_KEY, config.REDIS_URL], ['[secret]', '[secret]']);
+  assert.ok(!second.logs.slice(0, 50).join('').includes(SHARED.SECRETS_KEY));
+});
+
 test('every server lists all servers, and sees and ends the sessions of all', async () => {
-  const { status, body } = await call(second, '/cluster/nodes');
+  const { status, body } = await call(admin, '/cluster/nodes');
   assert.equal(status, 200);
   assert.equal(body.nodes.length, 2);
   for (const node of body.nodes) {
@@ -59,10 +92,10 @@ test('every server lists all servers, and sees and ends the sessions of all', as
   }
   const client = await WsClient.open(first, await createToken(second));
   let listed: Listed[] = [];
-  await until('it is listed', async () => (listed = await sessionsSeenBy(second)).length === 1);
+  await until('it is listed', async () => (listed = await sessionsSeenBy(admin)).length === 1);
   const [{ id, node }] = listed as [Listed];
   assert.equal(node, await nodeIdOf(first));
-  assert.equal((await sessionsSeenBy(second, `?node=${await nodeIdOf(second)}`)).length, 0);
+  assert.equal((await sessionsSeenBy(admin, `?node=${await nodeIdOf(second)}`)).length, 0);
 
   const stats = await call(second, `/sessions/${id}/stats`);
   assert.equal(stats.status, 200, JSON.stringify(stats.body));
@@ -77,7 +110,8 @@ test('every server lists all servers, and sees and ends the sessions of all', as
     (await call(second, `/sessions/${id}`, undefined, { method: 'DELETE' })).status,
     404,
   );
-  assert.deepEqual(await sessionsSeenBy(second), []);
+  assert.deepEqual(await sessionsSeenBy(admin), []);
+  assert.equal(logged(second, 'audit').audit, 'session.delete');
 });
 
 /** A second of sound. */

@@ -155,6 +155,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
       ...family,
       method: 'POST',
       path: '/auto/agent',
+      audit: 'agent.create',
       summary: 'Create an agent',
       body: {
         kind: 'json',
@@ -212,6 +213,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
       ...family,
       method: 'PUT',
       path: '/auto/agent/{id}',
+      audit: 'agent.update',
       summary: 'Change an agent: omitted fields keep their value, null sets the default',
       params: idParams,
       headers: z.object({
@@ -245,6 +247,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
       ...family,
       method: 'DELETE',
       path: '/auto/agent/{id}',
+      audit: 'agent.delete',
       summary: 'Delete an agent',
       params: idParams,
       responses: { 204: { description: 'Deleted.' } },
@@ -261,6 +264,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
       auth: 'none',
       method: 'POST',
       path: '/auto/token',
+      audit: 'auto-token.create',
       summary: 'Create a token for auto sessions',
       body: {
         kind: 'json',

@@ -63,6 +63,7 @@ export function faceRoutes(faces: Faces): Route[] {
       auth: 'key',
       deprecated: true,
       summary: 'Make a face from one portrait',
+      audit: 'face.create',
       aliases: [{ method: 'POST', path: '/generateFaceID' }],
       query: z.object({ face_name: z.string().trim().min(1).max(100).optional() }),
       body: {
@@ -165,6 +166,7 @@ export function faceRoutes(faces: Faces): Route[] {
     route({
       method: 'DELETE',
       path: '/faces/legacy/{face_id}',
+      audit: 'face.delete',
       tag: 'Faces',
       auth: 'key',
       deprecated: true,

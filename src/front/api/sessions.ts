@@ -126,6 +126,7 @@ export function sessionRoutes({ sessions, registry, nodeId, apiKeyHeaders }: Ses
       ...family,
       method: 'DELETE',
       path: '/sessions/{id}',
+      audit: 'session.delete',
       summary: 'End a live session',
       responses: { 204: { description: 'It is over; its client was told STOP deleted.' } },
       refusals,

@@ -39,21 +39,23 @@ export async function handleRoute(
     }
     const chunks = await body?.admit(isOpen ? `address ${request.ip}` : `key ${caller.keyId}`);
     const apiRequest = await validate(request, route, caller, chunks);
-    return await withDeadline(
+    const reply = await withDeadline(
       Promise.resolve(route.handler(apiRequest)),
       route.timeoutMs ?? HANDLER_TIMEOUT_MS,
     );
+    if (route.audit !== undefined) {
+      context.audit?.done(route.audit, request, caller, apiRequest.params, reply);
+    }
+    return reply;
   } finally {
     body?.release();
   }
 }
 
 /** Authenticates by the API key and tells the limits of the address whether the key was good. */
-async function authenticate(
-  context: HttpContext,
-  { client, key }: RequestContext,
-): Promise<Caller> {
+async function authenticate(context: HttpContext, request: RequestContext): Promise<Caller> {
   const { limits } = context;
+  const { client, key } = request;
   try {
     const caller = await context.authenticate(key);
     limits.reportGoodKey(key);
@@ -61,6 +63,7 @@ async function authenticate(
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'INVALID_API_KEY') {
       limits.reportWrongKey(client, key);
+      context.audit?.keyRefused(request);
     }
     throw error;
   }

@@ -1,5 +1,6 @@
 // What all requests of one listener share: routes, authentication, limits and metrics.
 import type { Logger } from '../../base/log.ts';
+import type { AuditLog } from './audit-log.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { BodyPace } from './body-reader.ts';
 import type { ClientLimits } from './client-limits.ts';
@@ -30,6 +31,8 @@ export interface HttpContext {
   /** Lower-case names of the headers that may carry the API key. The first one present is used. */
   readonly apiKeyHeaders: readonly string[];
   readonly limits: ClientLimits;
+  /** Undefined: no audit lines are written. */
+  readonly audit?: AuditLog;
   readonly bodyBudget: BodyBudget;
   readonly bodyPace: BodyPace;
   /** True when the listener itself speaks TLS. */

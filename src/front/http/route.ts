@@ -119,6 +119,8 @@ export interface RouteSpec<
    * 5xx.
    */
   readonly failureStatus?: number;
+  /** What an audit line says of each request that succeeds: face.delete, for example. */
+  readonly audit?: string;
   /** Label of the route in metrics; default: its path. */
   readonly metricLabel?: string;
   /** Time limit of the handler, after which the client gets INTERNAL_ERROR; default: 15 s. */
