@@ -73,6 +73,19 @@ test('a silent face moves in nearly every frame, and little of it is drawn again
   assert.ok(share > 0.01 && share < 0.25, `${share} of the picture a frame`);
 });
 
+test('the upper face of one who speaks is hardly ever the same in two frames', () => {
+  const speaking = rig();
+  const upper = speaking.dirty.length / 2;
+  let same = 0;
+  for (let frame = 0; frame < 600; frame++) {
+    const loud = Math.max(0, Math.sin(frame / 2)) * 0.4;
+    speaking.draw(frame, articulationOf({ jaw: loud, nod: loud, speech: 1 }), true);
+    const drawn = speaking.dirty.subarray(0, upper).reduce((sum, block) => sum + block, 0);
+    same += drawn < 0.05 * upper ? 1 : 0;
+  }
+  assert.ok(same <= 0.12 * 600, `${same} of 600 frames are the same`);
+});
+
 test('between two frames the mouth moves, and nothing else does', () => {
   const renderer = rig();
   const silence = new Float32Array(ARTICULATION_SIZE);

@@ -8,7 +8,9 @@ export class Attention {
   isHearing = false;
   /** The person begins to speak in this frame. */
   hearingBegins = false;
-  /** The face begins to think about its answer in this frame. */
+  /** The face thinks about its answer. */
+  isThinking = false;
+  /** It begins to in this frame. */
   thinkingBegins = false;
   #next: ConversationState = 'listening';
   #state: ConversationState = 'listening';
@@ -23,6 +25,7 @@ export class Attention {
     this.#state = this.#next;
     this.isHearing = this.#state === 'hearing';
     this.hearingBegins = isChange && this.isHearing;
-    this.thinkingBegins = isChange && this.#state === 'thinking';
+    this.isThinking = this.#state === 'thinking';
+    this.thinkingBegins = isChange && this.isThinking;
   }
 }

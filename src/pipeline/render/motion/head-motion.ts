@@ -41,6 +41,11 @@ const GESTURE_HZ = 1.35;
 const GESTURE_DAMPING = 0.72;
 const TREMOR_HZ = 2.8;
 const TREMOR_DAMPING = 0.3;
+/** Of what drives the tremor, in standard deviations: always, and in a head about to speak. */
+const TREMOR = 4.2;
+const HELD_TREMOR = 1.4;
+/** After so many frames a head that is about to speak moves as in silence. */
+const LONGEST_HOLD = 3 * FPS;
 const LOUDNESS_HZ = 1.4;
 /** A gesture leads back over the middle by about this share of the last one. */
 const RETURN = 0.6;
@@ -107,6 +112,7 @@ export class HeadMotion {
   /** The present nod is followed by another one. */
   #nodsTwice = false;
   #frame = 0;
+  #heldFrames = 0;
   /** A nod begins in this frame. */
   isNod = false;
 
@@ -135,8 +141,10 @@ export class HeadMotion {
   step(rhythm: SpeechRhythm, attention: Attention): void {
     this.#frame++;
     this.#follow(rhythm);
-    this.#decide(rhythm);
-    this.#listen(rhythm, attention);
+    if (!this.#hold(rhythm, attention)) {
+      this.#decide(rhythm);
+      this.#listen(rhythm, attention);
+    }
     this.#sway();
     this.#nod(rhythm);
   }
@@ -145,6 +153,26 @@ export class HeadMotion {
   #follow({ isPhrase }: SpeechRhythm): void {
     const step = 1 / FPS / (isPhrase ? LIVELIER_SECONDS : CALMER_SECONDS);
     this.#speaking = Math.min(1, Math.max(0, this.#speaking + (isPhrase ? step : -step)));
+  }
+
+  /**
+   * Before they speak people are still: the head comes to rest where it is.
+   * @returns whether it is held
+   */
+  #hold({ isAwaited }: SpeechRhythm, { isThinking }: Attention): boolean {
+    this.#heldFrames = isAwaited || isThinking ? this.#heldFrames + 1 : 0;
+    if (this.#heldFrames === 1) {
+      for (const { posture, gesture } of this.#axes) {
+        posture.rest();
+        gesture.rest();
+      }
+    }
+    this.isNod = false;
+    return this.#isHeld;
+  }
+
+  get #isHeld(): boolean {
+    return this.#heldFrames > 0 && this.#heldFrames < LONGEST_HOLD;
   }
 
   /** New targets where the speech gives a reason for them, else now and then. */
@@ -205,7 +233,7 @@ export class HeadMotion {
     for (let k = 0; k < AXES.length; k++) {
       const axis = this.#axes[k]!;
       const { posture, gesture, tremor } = AMOUNTS[AXES[k]!];
-      axis.tremor.target = 4.2 * this.#random.normal();
+      axis.tremor.target = (this.#isHeld ? HELD_TREMOR : TREMOR) * this.#random.normal();
       this.#swayed[k] =
         amount *
         strength[k]! *

@@ -30,10 +30,13 @@ export class SpeechRhythm {
   isPhraseStart = false;
   /** Within a phrase. */
   isPhrase = false;
+  /** The face is about to speak: an utterance has begun, its first phrase has not. */
+  isAwaited = false;
   #mean = 0;
   #sinceStress = 0;
   #quiet = 0;
   #spoken = 0;
+  #wasSpeaking = false;
 
   step(isSpeaking: boolean, nod: number): void {
     const before = this.loudness;
@@ -59,6 +62,8 @@ export class SpeechRhythm {
   #findPhrase(isSpeaking: boolean, nod: number): void {
     this.#quiet = nod < QUIET ? this.#quiet + 1 : 0;
     const was = this.isPhrase;
+    this.isAwaited = isSpeaking && (this.isAwaited || !this.#wasSpeaking) && nod < QUIET;
+    this.#wasSpeaking = isSpeaking;
     this.isPhrase = isSpeaking && (was ? this.#quiet < PAUSE : nod >= QUIET);
     this.#spoken = this.isPhrase ? this.#spoken + 1 : was ? this.#spoken : 0;
     this.isPhraseStart = this.isPhrase && !was;

@@ -16,6 +16,11 @@ export class Spring {
     this.#damping = 2 * damping * step;
   }
 
+  /** Comes to rest ahead of where it is, without turning back. */
+  rest(): void {
+    this.target = this.value + this.#speed / Math.sqrt(this.#stiffness);
+  }
+
   /** One frame (semi-implicit Euler). @returns the new value */
   step(): number {
     this.#speed += this.#stiffness * (this.target - this.value) - this.#damping * this.#speed;
