@@ -50,6 +50,7 @@ const FUNCTIONAL = [
   'page-inputs',
   'refused-peer',
   'room-page',
+  'split-session',
   'static-video',
   'wav2lip',
 ].map(scenario);

@@ -38,6 +38,7 @@ import { buildRoutes } from './front/routes.ts';
 import { openServices } from './front/services.ts';
 import { withCredentials } from './front/sessions/ice-credentials.ts';
 import { PeerToPeerLink } from './front/sessions/session-link.ts';
+import { SplitSessions } from './front/legs/split-sessions.ts';
 import { SessionService } from './front/sessions/session-service.ts';
 import { prepareDataDir, readOrCreate, serverIdentity } from './front/store/data-dir.ts';
 import { createConversationMeter } from './front/talk/conversation-meter.ts';
@@ -196,6 +197,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     serverId,
     host: config.HOST,
   });
+  const splits = new SplitSessions(sessions);
   const apiKey = await registerFirstKey(config, (key) =>
     services.apiKeys.register(key, 'bootstrap', 'bootstrap', true),
   );
@@ -229,6 +231,7 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     sessions,
     cluster,
     canPlace: async () => sessions.canPlace || (await otherNodes.haveRoom()),
+    splits,
     models: pool.renderers,
     iceServers: ice.iceServers,
     agents: new AgentRooms({
@@ -275,9 +278,12 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
     routes:
       config.ADMIN_PORT === undefined ? routes : routes.filter(({ path }) => !isForOperators(path)),
     sessionSockets: {
-      p2p: relay.accepting(
-        sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
+      p2p: splits.withViewers(
+        relay.accepting(
+          sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
+        ),
       ),
+      agents: splits.agentHandlers(),
       livekit: relay.accepting(
         sessions.handlers((id, request, destination, sessionLog) =>
           operatorRooms === undefined

@@ -80,6 +80,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/http',
     'front/sessions',
   ],
+  'front/legs': ['base', 'link', 'webrtc/sdp', 'front/http', 'front/sessions'],
   'front/talk': [
     'base',
     'link',
@@ -103,6 +104,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/cluster',
     'front/talk',
     'front/rooms',
+    'front/legs',
     'front/faces',
     'front/videos',
   ],

@@ -187,7 +187,24 @@ export const ERRORS = {
   JOIN_TIMEOUT: {
     status: 408,
     message:
-      'Nobody joined the LiveKit room within 30 seconds. Join it with the livekit_token of this socket.',
+      'Nobody came to watch in time. Join the LiveKit room with the livekit_token of the socket ' +
+      'within 30 seconds, or give the viewerUrl of the session to a viewer within its graceSeconds.',
+  },
+  AGENT_LOST: {
+    status: 408,
+    message:
+      'The server of the agent was away for longer than the graceSeconds of its session. ' +
+      'Create another one with POST /sessions.',
+  },
+  VIEWER_REPLACED: {
+    status: 409,
+    message:
+      'Another viewer opened the session, and this peer connection gave way to it. Do not connect ' +
+      'again by yourself: ask the person.',
+  },
+  PRECONDITION_REQUIRED: {
+    status: 428,
+    message: 'A restart of ICE needs the header If-Match: *.',
   },
   CONNECT_TIMEOUT: {
     status: 408,

@@ -47,7 +47,7 @@ export const SESSION_ENDS = {
   peer_lost: failure('PEER_LOST'),
   connect_timeout: failure('CONNECT_TIMEOUT'),
   offer_timeout: failure('OFFER_TIMEOUT'),
-  /** Nobody joined the room of the session, or nobody came back to it. */
+  /** Nobody came to watch the session in its room or over WHEP, or nobody came back. */
   join_timeout: failure('JOIN_TIMEOUT'),
   /** The LiveKit room could not be joined. */
   room_refused: failure('ROOM_JOIN_FAILED'),
@@ -63,6 +63,8 @@ export const SESSION_ENDS = {
     'agent_left',
     'The agent left the room of its avatar. Begin a new session when it is back.',
   ),
+  /** The agent's server did not come to its session, or did not come back to it. */
+  agent_lost: failure('AGENT_LOST'),
   ice_failed: failure('ICE_FAILED'),
   dtls_failed: failure('DTLS_FAILED'),
   /** The DTLS certificate does not have the fingerprint that the offer names. */

@@ -10,6 +10,8 @@ export const SESSION_KINDS = [
   'agent',
   /** A conversation that this server holds: POST /auto/start. */
   'auto',
+  /** The agent's server and the viewer have a connection each: POST /sessions. */
+  'split',
 ] as const;
 
 /** One of SESSION_KINDS. */

@@ -31,6 +31,7 @@ export const SOCKET_ERRORS = {
   CERTIFICATE_MISMATCH: 'now',
   PEER_LOST: 'now',
   JOIN_TIMEOUT: 'now',
+  AGENT_LOST: 'no',
   ROOM_JOIN_FAILED: 'later',
   ROOM_LOST: 'later',
   MESSAGE_TOO_LARGE: 'no',

@@ -42,6 +42,8 @@ export interface SessionSockets {
   readonly p2p: SocketHandlers;
   /** Of sessions in a LiveKit room. */
   readonly livekit: SocketHandlers;
+  /** Of the servers of agents, in sessions of POST /sessions. */
+  readonly agents: SocketHandlers;
   /** The signalling of the rooms that this server serves itself. */
   readonly rooms: SocketHandlers;
 }
@@ -71,6 +73,7 @@ const PAGE_DIRECTORY = path.join(ROOT, 'src/page');
 const CLIENT_DIRECTORY = path.join(ROOT, 'clients/js/src');
 const SESSION_PATH = '/compose/webrtc/p2p';
 const LIVEKIT_PATH = '/compose/webrtc/livekit';
+const AGENT_PATH = '/sessions/agent';
 /** Where LiveKit clients look for the signalling of a server. */
 const ROOM_SIGNAL_PATH = '/rtc/v1';
 
@@ -93,13 +96,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
     log,
   });
   if (options.sessionSockets !== undefined) {
-    const { p2p, livekit, rooms } = options.sessionSockets;
+    const { p2p, livekit, rooms, agents } = options.sessionSockets;
     sockets.add(SESSION_PATH, p2p);
     sockets.add('/compose/webrtc/peer_to_peer', p2p);
     sockets.add('/StartWebRTCSession', p2p, SESSION_PATH);
     sockets.add(LIVEKIT_PATH, livekit);
     sockets.add('/StartWebRTCSessionLivekit', livekit, LIVEKIT_PATH);
     sockets.add(ROOM_SIGNAL_PATH, rooms);
+    sockets.add(AGENT_PATH, agents);
   }
   const listener = await listen({
     host: config.HOST,

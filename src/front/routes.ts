@@ -12,8 +12,10 @@ import { integrationRoutes, type IntegrationDeps } from './api/integrations.ts';
 import { documentRoutes } from './api/openapi.ts';
 import { rateLimiterRoutes } from './api/ratelimiter.ts';
 import { type LocalSessions, sessionRoutes } from './api/sessions.ts';
+import { type SplitSessionDeps, splitSessionRoutes } from './api/split-sessions.ts';
 import { staticRoutes } from './api/static.ts';
 import { systemRoutes, type SystemDeps } from './api/system.ts';
+import { type WhepDeps, whepRoutes } from './api/whep.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
@@ -33,6 +35,7 @@ export interface RouteOptions {
   readonly services: Services;
   /** Undefined: the paths of static videos answer 501. */
   readonly videos: StaticVideos | undefined;
+  readonly splits: SplitSessionDeps['splits'] & WhepDeps['splits'];
   readonly sessions: Pick<SessionService, 'room' | 'isDraining'> & LocalSessions;
   /** Whether this server or another one has room for a session. */
   readonly canPlace: () => Promise<boolean>;
@@ -76,6 +79,11 @@ export function buildRoutes(options: RouteOptions): Route[] {
     return face !== undefined && face.status !== 'failed';
   };
   const authenticate = (key: string): Promise<Caller> => services.apiKeys.authenticate(key);
+  const watching = {
+    splits: options.splits,
+    iceServers: options.iceServers,
+    turnSecret: config.TURN_SECRET,
+  };
   const apiKeyHeaders = config.API_KEY_HEADERS.map((name) => name.toLowerCase());
   const api: Route[] = [
     ...composeRoutes({
@@ -90,6 +98,8 @@ export function buildRoutes(options: RouteOptions): Route[] {
       onRefused: options.onTokenRefused,
       log: options.log,
     }),
+    ...splitSessionRoutes({ ...watching, faceExists }),
+    ...whepRoutes(watching),
     ...staticRoutes({ videos: options.videos, faceExists, bodyPool }),
     ...faceRoutes(faces),
     ...historyRoutes(services.history),

@@ -3,6 +3,7 @@ import type { WireError } from '../base/errors.ts';
 import type { EndReason } from '../base/session-ends.ts';
 import type { ConversationState } from '../media/conversation-state.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
+import type { FaceCommand } from '../media/face-command.ts';
 import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
 import type { Answer, Offer } from '../webrtc/sdp/offer.ts';
 
@@ -83,6 +84,8 @@ export interface SessionSpec {
    * of conversations. Undefined: the microphone drives the face.
    */
   readonly microphoneRing?: SharedArrayBuffer | undefined;
+  /** What the peer says is dropped: it only watches. Default: false. */
+  readonly ignoresMicrophone?: boolean;
   /** The worker reports the motion of the face, in blend shapes. */
   readonly reportsMotion?: boolean;
 }
@@ -127,6 +130,10 @@ export type ToWorker =
       readonly sessionId: string;
       readonly state: ConversationState;
     }
+  /** What the face is told to do. */
+  | { readonly type: 'command'; readonly sessionId: string; readonly command: FaceCommand }
+  /** Another face goes on; `faceShown` follows. */
+  | { readonly type: 'face'; readonly sessionId: string; readonly face: SessionSpec['face'] }
   | { readonly type: 'stop' };
 
 /**
@@ -173,6 +180,8 @@ export type FromWorker =
       readonly atMs: number;
     }
   | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
+  /** Another face is drawn from now on. */
+  | { readonly type: 'faceShown'; readonly sessionId: string; readonly faceId: string }
   | { readonly type: 'speak'; readonly sessionId: string }
   | { readonly type: 'silent'; readonly sessionId: string }
   /** What the face does in a frame, for a session that asked. */

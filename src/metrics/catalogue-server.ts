@@ -94,6 +94,7 @@ export const SERVER_METRICS = {
         'done',
         'offer',
         'ping',
+        'command',
         'signal',
         'status',
         'ignored',

@@ -31,7 +31,7 @@ interface WaitingFrame {
 
 /** `draw`, `encode` and `send` each frame in this order; the fields tell what they did last. */
 export class FrameTrack {
-  readonly renderer: Renderer;
+  #renderer: Renderer;
   readonly audioRenderer: AudioDrivenRenderer | undefined;
   readonly articulation = new ArticulationTrack();
   /** Undefined until `open` has settled. */
@@ -54,10 +54,20 @@ export class FrameTrack {
   #isClosed = false;
 
   constructor({ renderer, audioRenderer, freezesInSilence, delaysFrames }: FrameTrackOptions) {
-    this.renderer = renderer;
+    this.#renderer = renderer;
     this.audioRenderer = audioRenderer;
     this.#freezesInSilence = freezesInSilence;
     this.#delaysFrames = delaysFrames ?? false;
+  }
+
+  get renderer(): Renderer {
+    return this.#renderer;
+  }
+
+  /** Another face goes on, of the same size, from the next frame on. Not with an `audioRenderer`. */
+  replaceRenderer(renderer: Renderer): void {
+    this.#renderer = renderer;
+    this.video?.requestKeyFrame();
   }
 
   /**

@@ -1,6 +1,6 @@
 // What the front asks of this worker: opens sessions, and passes each message on to its session.
 import { toWireError } from '../base/errors.ts';
-import type { FromWorker, ToWorker } from '../link/messages.ts';
+import type { FromWorker, SessionSpec, ToWorker } from '../link/messages.ts';
 import type { ConversationState } from '../media/conversation-state.ts';
 import type { FrameScheduler } from './frame-scheduler.ts';
 import { reportOf } from './session-report.ts';
@@ -125,6 +125,12 @@ export class FrontMessages {
         }
         return;
       }
+      case 'command':
+        scheduler.get(message.sessionId)?.obey(message.command);
+        return;
+      case 'face':
+        void this.#showFace(message.sessionId, message.face);
+        return;
       case 'conversation':
         this.#setConversation(message.sessionId, message.state);
         return;
@@ -141,6 +147,16 @@ export class FrontMessages {
         }
         scheduler.stop();
         this.#stop();
+    }
+  }
+
+  /** Parses the face on another thread first. */
+  async #showFace(sessionId: string, face: SessionSpec['face']): Promise<void> {
+    try {
+      await this.#context.faces.load(face.faceId, face.bytes);
+      this.#scheduler.get(sessionId)?.showFace(face);
+    } catch (error) {
+      this.#log(sessionId, 'a face could not be shown', error);
     }
   }
 

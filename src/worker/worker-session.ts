@@ -6,12 +6,14 @@ import { monotonicMs } from '../base/time.ts';
 import type { FromWorker, OfferSpec, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
+import { EMOTIONS } from '../media/articulation.ts';
+import type { FaceCommand } from '../media/face-command.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { type MelFrontEnd, native } from '../native/addon.ts';
 import type { ModelState, SpeechModel } from '../pipeline/inference/speech-model.ts';
 import type { FaceCache } from '../pipeline/render/face-cache.ts';
-import { RigRenderer } from '../pipeline/render/rig-renderer.ts';
+import { RigRenderer, type RigRendererOptions } from '../pipeline/render/rig-renderer.ts';
 import { AudioReceiver } from '../pipeline/speech/audio-receiver.ts';
 import { SessionSpeech, microphoneSink } from '../pipeline/speech/speech-source.ts';
 import { SpeechStream } from '../pipeline/speech/speech-stream.ts';
@@ -82,6 +84,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
   readonly #context: WorkerContext;
   readonly #audioReceiver: AudioReceiver;
   readonly #sampler: SessionSampler;
+  /** Index into EMOTIONS. */
+  #emotion: number;
   #isVideoWanted = true;
   #isOver = false;
   /** When the first peer connected; 0: none has. */
@@ -97,6 +101,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.speech = new SessionSpeech(new SpeechRingReader(spec.speechRing));
     this.state = new SpeechState(nowMs);
     this.modelState = context.model.createState();
+    this.#emotion = spec.emotion;
     this.frames = this.#createFrames();
     this.motion = spec.reportsMotion ? new MotionReport(spec.sessionId, context.post) : undefined;
     const { audioRenderer } = this.frames;
@@ -111,9 +116,9 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   #createFrames(): FrameTrack {
-    const { face, emotion, startFrame, handleSilence, renderer: kind } = this.spec;
-    const { faces, inferenceClient, media } = this.#context;
-    const look = { seed: randomInt(2 ** 31), emotion, motion: media.motion, startFrame };
+    const { face, handleSilence, renderer: kind } = this.spec;
+    const { faces, inferenceClient } = this.#context;
+    const look = this.#look();
     const asset = faces.take(face.faceId, face.bytes);
     const audioRenderer =
       kind === 'wav2lip' && inferenceClient !== undefined
@@ -125,6 +130,38 @@ export class WorkerSession implements PeerListener, InferenceListener {
       freezesInSilence: !handleSilence,
       delaysFrames: this.spec.delaysFrames ?? false,
     });
+  }
+
+  /**
+   * Another face goes on.
+   * @throws Error when it is malformed
+   */
+  showFace({ faceId, bytes }: SessionSpec['face']): void {
+    if (this.frames.audioRenderer !== undefined) {
+      return;
+    }
+    this.frames.replaceRenderer(
+      new RigRenderer(this.#context.faces.take(faceId, bytes), this.#look()),
+    );
+    this.#context.post({ type: 'faceShown', sessionId: this.id, faceId });
+  }
+
+  /** What the face is told to do. */
+  obey(command: FaceCommand): void {
+    if (command.type === 'mute') {
+      this.speech.isMuted = command.muted;
+      return;
+    }
+    if (command.type === 'emotion') {
+      this.#emotion = EMOTIONS.indexOf(command.emotion);
+    }
+    this.frames.renderer.obey(command);
+  }
+
+  #look(): RigRendererOptions {
+    const { startFrame } = this.spec;
+    const { motion } = this.#context.media;
+    return { seed: randomInt(2 ** 31), emotion: this.#emotion, motion, startFrame };
   }
 
   get id(): string {
@@ -230,7 +267,9 @@ export class WorkerSession implements PeerListener, InferenceListener {
   }
 
   onAudio(packet: Uint8Array, _rtpTimestamp: number, sequenceNumber: number): void {
-    this.#audioReceiver.receive(packet, sequenceNumber, monotonicMs());
+    if (this.spec.ignoresMicrophone !== true) {
+      this.#audioReceiver.receive(packet, sequenceNumber, monotonicMs());
+    }
   }
 
   // ── what the inference thread tells ────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { ErrorCode } from '../../src/base/errors.ts';
+import { type ErrorCode, ServiceError } from '../../src/base/errors.ts';
 import { CloseStack } from '../../src/base/close-stack.ts';
 import { createLogger, type Logger } from '../../src/base/log.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
@@ -72,6 +72,16 @@ const SETTINGS = {
   HISTORY_RETENTION_DAYS: '30',
 };
 
+/** No session is there, and one that is opened has no connections. */
+const noSession = (): never => {
+  throw new ServiceError('NOT_FOUND');
+};
+const noSplits = {
+  open: () => Promise.resolve({ session: { id: 'split' }, tokens: { agent: 'a', viewer: 'v' } }),
+  watched: noSession,
+  find: noSession,
+};
+
 /** Opens and says nothing. */
 const silent = { open() {}, message() {}, close() {} };
 
@@ -120,6 +130,7 @@ export async function openFront(
       metrics: new Metrics(),
       log,
     }),
+    splits: noSplits,
     models: ['rig'],
     iceServers: ice.iceServers,
     bodyBudget,
@@ -136,7 +147,7 @@ export async function openFront(
   const http = await startHttpServer({
     config,
     routes,
-    sessionSockets: { p2p: silent, livekit: silent, rooms: silent },
+    sessionSockets: { p2p: silent, livekit: silent, rooms: silent, agents: silent },
     apiKeys: services.apiKeys,
     bodyBudget,
     admit: () => true,

@@ -41,7 +41,8 @@ function prepare(): void {
     const video = document.body.appendChild(document.createElement('video'));
     const session = new client.Session({ sessionToken: token, video, ...options });
     const events: { name: string; detail: any }[] = [];
-    for (const name of ['started', 'speaking', 'silent', 'reconnecting', 'autoplay', 'end']) {
+    const names = ['started', 'speaking', 'silent', 'interrupted', 'flushed', 'rejected'];
+    for (const name of [...names, 'reconnecting', 'autoplay', 'end']) {
       session.on(name, (detail: any) => events.push({ name, detail }));
     }
     await session.started();
@@ -147,19 +148,34 @@ test('an interruption ends what is being sent; a new speech may take its place',
     await until('speaking');
     session.interrupt();
     const wasWhole = await endless;
+    const { droppedMs } = await until('interrupted');
     await until('silent');
+    session.command({ type: 'gesture', gesture: 'wave' });
+    const { command } = await until('rejected');
     const replaced = session.speak(forever());
     await until('speaking', 2);
     const isWhole = await session.speak(second, { interrupt: true });
     const old = await replaced;
+    await session.flush('last');
     await session.finish();
+    const { id } = await until('flushed');
     const { reason } = await until('end');
     const spoken = events.filter(({ name }: any) => name === 'speaking');
-    return { wasWhole, old, isWhole, reason, last: spoken.at(-1).detail };
+    const last = spoken.at(-1).detail;
+    return { wasWhole, old, isWhole, reason, command, id, dropped: droppedMs > 0, last };
   });
   assert.deepEqual(
     { ...told, last: undefined },
-    { wasWhole: false, old: false, isWhole: true, reason: 'stop', last: undefined },
+    {
+      wasWhole: false,
+      old: false,
+      isWhole: true,
+      reason: 'stop',
+      command: 'gesture',
+      id: 'last',
+      dropped: true,
+      last: undefined,
+    },
   );
   assert.ok(told.last.utterance >= 2 && Math.abs(told.last.at - Date.now()) < 60_000);
 });

@@ -21,6 +21,20 @@ export interface ConversationEvent extends Timed {
   readonly problem?: string;
 }
 
+/** What the face can be told while its session runs. */
+export type Command =
+  | { readonly type: 'interrupt' }
+  | { readonly type: 'flush'; readonly id?: string }
+  | {
+      readonly type: 'emotion';
+      readonly emotion: 'neutral' | 'happy' | 'sad' | 'surprised' | 'angry' | 'calm';
+      readonly strength?: number;
+    }
+  | { readonly type: 'gaze'; readonly x: number; readonly y: number; readonly seconds?: number }
+  | { readonly type: 'gesture'; readonly gesture: 'nod' | 'shake' | 'smile' }
+  | { readonly type: 'mute'; readonly muted: boolean }
+  | { readonly type: 'face'; readonly faceId: string };
+
 /** The details of a session's events by their names. */
 export interface SessionEvents {
   /** Media flows. Again after each reconnection. */
@@ -39,6 +53,18 @@ export interface SessionEvents {
   /** The server will end the session after so many seconds. */
   closing: Timed & { readonly reason: 'server_draining'; readonly seconds: number };
   conversation: ConversationEvent;
+  /** After `interrupt`: how much of the utterance was sent, and how much will not be heard. */
+  interrupted: Timed & { readonly heardMs: number; readonly droppedMs: number };
+  /** After `flush`: the utterance was heard to its end, or interrupted. */
+  flushed: Timed & {
+    readonly id: string;
+    readonly heardMs: number;
+    readonly interrupted: boolean;
+  };
+  /** After a command `face`: it is shown from now on. */
+  face: Timed & { readonly faceId: string };
+  /** A command was not obeyed. */
+  rejected: Timed & { readonly command: string; readonly message: string };
   /** What the face does in one video frame: with the option `motion`. See `weightsAt`. */
   motion: Timed & { readonly rtp: number; readonly weights: readonly number[] };
   state: SessionState;

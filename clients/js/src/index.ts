@@ -1,6 +1,7 @@
 // The client of Mouthpiece for browsers.
 export { ARKIT_BLEND_SHAPES } from './blend-shapes.ts';
 export {
+  type Command,
   type ConversationEvent,
   SessionError,
   type SessionEvents,

@@ -1,6 +1,12 @@
 // A live session: a face that speaks what it is given. It outlives its connection.
 import { type Codec, Connection, type ServerEvent } from './connection.ts';
-import { Emitter, SessionError, type SessionEvents, type SessionState } from './events.ts';
+import {
+  type Command,
+  Emitter,
+  SessionError,
+  type SessionEvents,
+  type SessionState,
+} from './events.ts';
 import { addressOf } from './rest.ts';
 import { type SpeechSource, messagesOf, speechChunks } from './speech.ts';
 import { type SessionStats, StatsReader } from './stats.ts';
@@ -185,10 +191,21 @@ export class Session extends Emitter<SessionEvents> {
     return !signal.aborted;
   }
 
-  /** Falls silent at once, and forgets all speech so far. In a conversation: ends the reply. */
+  /** Falls silent, and forgets all speech so far: `interrupted` follows. Ends a reply, too. */
   interrupt(): void {
     this.#dropSpeech();
-    this.#connection.send('SKIP');
+    this.command({ type: 'interrupt' });
+  }
+
+  /** The speech so far is an utterance: the event `flushed` tells, once, when it is over. */
+  async flush(id = ''): Promise<void> {
+    await this.#sending;
+    this.command({ type: 'flush', id });
+  }
+
+  /** Tells the face what to do. A command that cannot be obeyed gives the event `rejected`. */
+  command(command: Command): void {
+    this.#connection.send(JSON.stringify(command));
   }
 
   /** Forgets the speech that has not been sent. */

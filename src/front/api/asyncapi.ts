@@ -1,6 +1,7 @@
 // The AsyncAPI 3.0 document of the sessions' WebSockets, generated from the tables that write and
 // parse their messages.
 import { z } from 'zod';
+import { COMMANDS, commandSchema } from '../sessions/commands.ts';
 import {
   type MessageSpec,
   type ServerMessage,
@@ -26,12 +27,20 @@ export const SOCKETS: Readonly<
     address: '/compose/webrtc/livekit',
     summary: 'A live session in a LiveKit room, which the client joins with a LiveKit library.',
   },
+  agent: {
+    address: '/sessions/agent',
+    summary:
+      'The server of an agent in a session of POST /sessions. It speaks events only, and connects ' +
+      'again with the same address; the viewer has a connection of its own.',
+  },
 };
 
 /** Parameters in the query of a session's WebSocket. */
 export const SOCKET_QUERY = z.object({
   session_token: z.string().meta({
-    description: 'From POST /compose/token. Good until it expires, also to connect again.',
+    description:
+      'From POST /compose/token. Good until it expires, also to connect again. Or a token of POST ' +
+      '/sessions: of the agent for /sessions/agent, of the viewer for /compose/webrtc/p2p.',
   }),
   events: z.enum(['json']).optional().meta({
     description: 'json: the server sends JSON events with times. Without it: plain messages.',
@@ -42,8 +51,8 @@ export const SOCKET_QUERY = z.object({
   enableSFU: z.string().optional().meta({ description: 'Sent by some clients, and ignored.' }),
 });
 
-const schemaOf = (schema: z.ZodType): Json => {
-  const { $schema: _dialect, ...made } = z.toJSONSchema(schema, { target: 'draft-7' }) as Json;
+const schemaOf = (schema: z.ZodType, io: 'input' | 'output' = 'output'): Json => {
+  const { $schema: _dialect, ...made } = z.toJSONSchema(schema, { target: 'draft-7', io }) as Json;
   return made;
 };
 
@@ -72,10 +81,10 @@ export function wordPattern({ word, isBare, fields }: MessageSpec<z.ZodObject>):
 
 /** The plain form of a message of the server, where it has one. */
 function plainForm(type: ServerMessage['type'], spec: MessageSpec<z.ZodObject>): Json {
-  if (spec.isEventOnly) {
+  const plain = plainText(exampleOf(type));
+  if (plain === undefined) {
     return {};
   }
-  const plain = plainText(exampleOf(type));
   const isJson = spec.word === undefined;
   return {
     [type]: {
@@ -136,6 +145,18 @@ function clientMessage(kind: keyof typeof CLIENT_MESSAGES): Json {
   };
 }
 
+function commandMessage(type: keyof typeof COMMANDS): Json {
+  const { summary, example } = COMMANDS[type];
+  return {
+    name: type,
+    title: `${type}, a command`,
+    summary: `${summary} (text frames)`,
+    contentType: 'application/json',
+    payload: schemaOf(commandSchema(type), 'input'),
+    examples: [{ payload: { type, ...example } }],
+  };
+}
+
 const ref = (path: string): Json => ({ $ref: `#/${path}` });
 
 /**
@@ -146,16 +167,20 @@ export function asyncApiDocument(version: string, origin: string): Json {
   const { host, protocol } = new URL(origin);
   const serverTypes = Object.keys(SERVER_MESSAGES) as ServerMessage['type'][];
   const clientKinds = Object.keys(CLIENT_MESSAGES) as (keyof typeof CLIENT_MESSAGES)[];
+  const commands = Object.keys(COMMANDS) as (keyof typeof COMMANDS)[];
   const channels: Json = {};
   const operations: Json = {};
   for (const [name, { address, summary }] of Object.entries(SOCKETS)) {
-    const sent = clientKinds.filter(
-      (kind) => name === 'p2p' || !('isP2pOnly' in CLIENT_MESSAGES[kind]),
-    );
+    const sent: string[] = [
+      ...clientKinds.filter((kind) => name === 'p2p' || !('isP2pOnly' in CLIENT_MESSAGES[kind])),
+      ...commands.map((type) => `${type}Command`),
+    ];
     const received = serverTypes
       .filter((type) => SERVER_MESSAGES[type].sockets.includes(name as SessionSocket))
       .flatMap((type): string[] =>
-        'isEventOnly' in SERVER_MESSAGES[type] ? [`${type}Event`] : [type, `${type}Event`],
+        name === 'agent' || 'isEventOnly' in SERVER_MESSAGES[type]
+          ? [`${type}Event`]
+          : [type, `${type}Event`],
       );
     channels[name] = {
       address,
@@ -198,6 +223,7 @@ export function asyncApiDocument(version: string, origin: string): Json {
     components: {
       messages: {
         ...Object.fromEntries(clientKinds.map((kind) => [kind, clientMessage(kind)])),
+        ...Object.fromEntries(commands.map((type) => [`${type}Command`, commandMessage(type)])),
         ...Object.assign({}, ...serverTypes.map(serverMessage)),
       },
     },

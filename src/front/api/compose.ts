@@ -34,7 +34,8 @@ export interface ComposeDeps {
   readonly log: Logger;
 }
 
-const tokenRequest = z.object({
+/** What a token, or a session, is asked for with. */
+export const tokenRequest = z.object({
   faceId: faceIdText,
   apiVersion: z.string().max(32).default('v2'),
   sessionAggregator: z.string().max(256).nullable().default(null).meta({
@@ -83,7 +84,8 @@ const tokenRefusal = z
 const tokenInvalid = z
   .object({ ...refusalFields, errors: z.array(validationIssueSchema) })
   .meta({ id: 'SessionTokenInvalid' });
-const iceServer = z
+/** One entry of RTCConfiguration.iceServers. */
+export const iceServer = z
   .strictObject({
     urls: z.string(),
     username: z.string().optional(),

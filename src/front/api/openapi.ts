@@ -1,6 +1,7 @@
 // The OpenAPI 3.1 document, generated from the routes that serve the requests.
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../base/errors.ts';
+import { mediaTypeOf } from '../http/body.ts';
 import { text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { validationErrorSchema } from '../http/validate.ts';
@@ -13,6 +14,7 @@ type Json = Record<string, unknown>;
 /** Groups of routes, in the order of the page. */
 const TAGS: Readonly<Record<string, string>> = {
   Compose: 'What a client asks before it opens the WebSocket of a live session.',
+  Sessions: 'Sessions whose agent and viewer have a connection each, and WHEP.',
   'Static video': 'Videos of a face that speaks an audio sample.',
   Faces: 'Faces, made from one portrait each.',
   Accounting: 'History, limits and figures of sessions.',
@@ -144,9 +146,9 @@ function parameters(
 const requestBody = (body: NonNullable<Route['body']>, components: Components): Json => ({
   required: true,
   content: {
-    [body.kind === 'json' ? 'application/json' : 'multipart/form-data']: {
+    [mediaTypeOf(body)]: {
       schema: components.inline(body.schema, 'input'),
-      ...(body.kind === 'json' && body.example !== undefined ? { example: body.example } : {}),
+      ...(body.kind !== 'multipart' && body.example !== undefined ? { example: body.example } : {}),
     },
   },
 });

@@ -11,6 +11,7 @@ import {
   eventText,
   plainText,
 } from '../sessions/server-messages.ts';
+import { COMMANDS } from '../sessions/commands.ts';
 import { CLIENT_MESSAGES } from '../sessions/wire-protocol.ts';
 import { SOCKETS, SOCKET_QUERY, exampleOf } from './asyncapi.ts';
 
@@ -106,6 +107,36 @@ client                                              server
   │◀──────────────────────────────────────────────────│`,
   },
   {
+    title: 'A session with two connections: an agent and a viewer',
+    text: `
+agent's server                                      server
+  │ POST /sessions {"faceId": "ava"}, with the key    │
+  │──────────────────────────────────────────────────▶│
+  │   {"sessionId", "agentUrl", "viewerUrl", …}       │
+  │◀──────────────────────────────────────────────────│
+  │ WSS agentUrl: /sessions/agent?session_token=…     │
+  │──────────────────────────────────────────────────▶│
+  │ gives viewerUrl to its page                       │
+  │                                                   │
+page                                                  │
+  │ POST viewerUrl, an SDP offer (WHEP)               │
+  │──────────────────────────────────────────────────▶│
+  │                201, Location, ETag, the answer    │
+  │◀──────────────────────────────────────────────────│
+  │◀═══════════════ ICE, DTLS, media ════════════════▶│
+agent's server                                        │
+  │     {"type": "viewer", "connected": true}         │
+  │◀──────────────────────────────────────────────────│
+  │ PCM16, then {"type": "flush", "id": "reply-1"}    │
+  │──────────────────────────────────────────────────▶│
+  │     {"type": "flushed", "id": "reply-1", …}       │
+  │◀──────────────────────────────────────────────────│
+  │ {"type": "interrupt"}                             │
+  │──────────────────────────────────────────────────▶│
+  │     {"type": "interrupted", "heardMs": 1240, …}   │
+  │◀──────────────────────────────────────────────────│`,
+  },
+  {
     title: 'A connection that is lost',
     text: `
 client                                              server
@@ -157,10 +188,16 @@ const clientRows = Object.entries(CLIENT_MESSAGES).map(
   ],
 );
 
+const commandRows = Object.entries(COMMANDS).map(([type, { summary, example }]) => [
+  code(JSON.stringify({ type, ...example })),
+  escape(summary),
+]);
+
 const serverRows = (Object.keys(SERVER_MESSAGES) as ServerMessage['type'][]).map((type) => {
   const { summary, sockets } = SERVER_MESSAGES[type];
+  const plain = plainText(exampleOf(type));
   return [
-    'isEventOnly' in SERVER_MESSAGES[type] ? 'none' : code(plainText(exampleOf(type))),
+    plain === undefined ? 'none' : code(plain),
     code(eventText(exampleOf(type), 1_767_225_600_000)),
     sockets.join(', '),
     escape(summary),
@@ -211,6 +248,12 @@ export const PROTOCOL_PAGE = `<!doctype html>
       ).join('\n')}
       <h2>What a client sends</h2>
       ${table(['message', 'name', 'frames', 'meaning'], clientRows)}
+      <h3>Commands</h3>
+      <p>
+        Text messages in JSON, on every socket. Their replies are events: a socket in the plain form
+        is told none. A command with wrong fields is answered with <code>rejected</code>.
+      </p>
+      ${table(['command', 'meaning'], commandRows)}
       <p>Anything else is ignored, and counted.</p>
       <h2>What the server sends</h2>
       <p>

@@ -75,7 +75,10 @@ export class RelayedSession implements SocketSession {
 
   /** Tells the client something of this server. */
   tell(message: ServerMessage): void {
-    this.#options.socket.send(this.#options.write(message));
+    const text = this.#options.write(message);
+    if (text !== undefined) {
+      this.#options.socket.send(text);
+    }
   }
 
   end(reason: 'rate_limited' | 'server_stopped'): void {

@@ -3,16 +3,26 @@ import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { jsonShape } from '../../base/json.ts';
 import { boundaryOf } from './multipart.ts';
-import type { BodySpec, MultipartFile } from './route.ts';
+import type { MultipartFile } from './route.ts';
 import { ValidationError } from './validate.ts';
 
 const MEDIA_TYPES = { json: 'application/json', multipart: 'multipart/form-data' } as const;
+
+/** What a body is written in. */
+type BodyKind =
+  | { readonly kind: 'json' | 'multipart' }
+  | { readonly kind: 'text'; readonly mediaType: string };
+
+/** The content type of a body, as documents tell it. */
+export const mediaTypeOf = (body: BodyKind): string =>
+  body.kind === 'text' ? body.mediaType : MEDIA_TYPES[body.kind];
 
 /**
  * Checks the Content-Type of a body. JSON may have none: several clients omit it.
  * @throws ServiceError UNSUPPORTED_MEDIA_TYPE
  */
-export function checkContentType(kind: BodySpec<z.ZodType>['kind'], contentType: string): void {
+export function checkContentType(body: BodyKind, contentType: string): void {
+  const { kind } = body;
   const essence = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
   if (kind === 'json' && (essence === '' || /^application\/(?:[\w.-]+\+)?json$/.test(essence))) {
     return;
@@ -24,7 +34,10 @@ export function checkContentType(kind: BodySpec<z.ZodType>['kind'], contentType:
   ) {
     return;
   }
-  throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${MEDIA_TYPES[kind]}.`);
+  if (kind === 'text' && essence === body.mediaType) {
+    return;
+  }
+  throw new ServiceError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${mediaTypeOf(body)}.`);
 }
 
 /**
@@ -56,6 +69,17 @@ const invalidJson = (msg: string): ValidationError =>
   new ValidationError([{ loc: ['body'], msg, type: 'json_invalid' }]);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws ValidationError when it is not UTF-8 */
+export function parseText(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new ValidationError([
+      { loc: ['body'], msg: 'The body is not UTF-8', type: 'value_error' },
+    ]);
+  }
+}
 
 /** The schema of an uploaded file in a multipart form. */
 export const uploadedFile = z

@@ -2,7 +2,7 @@
 import { after } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { parseQuery } from '../../base/query.ts';
-import { parseJson } from './body.ts';
+import { parseJson, parseText } from './body.ts';
 import type { Chunk } from './body-blocks.ts';
 import { copyOf } from './copy.ts';
 import type { HttpContext } from './http-context.ts';
@@ -126,6 +126,9 @@ async function parseBody(
     return await spec.parse(chunks);
   }
   const bytes = await copyOf(chunks);
+  if (spec.kind === 'text') {
+    return parseText(bytes);
+  }
   return spec.kind === 'multipart' ? await parseMultipart(bytes, contentType) : parseJson(bytes);
 }
 

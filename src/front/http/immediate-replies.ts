@@ -11,7 +11,7 @@ import { writeReply } from './write-reply.ts';
 export function answerPreflight(context: HttpContext, res: HttpResponse, req: HttpRequest): void {
   const found = context.router.find('OPTIONS', req.getUrl());
   if (found.kind === 'method') {
-    answerNow(context, res, req, preflightReply(context, found.allow));
+    answerNow(context, res, req, preflightReply(context, found.allow, found.accept));
   } else if (found.kind === 'removed') {
     // Let the page send the real request: its reply says why the path was removed.
     answerNow(context, res, req, preflightReply(context, ['GET', 'HEAD', 'POST', 'OPTIONS']));
@@ -36,12 +36,17 @@ export function refuseUpgrade(
  * The reply to a CORS preflight (Fetch standard, section 3.2). Every route allows the same request
  * headers.
  */
-function preflightReply({ apiKeyHeaders }: HttpContext, allow: readonly string[]): Reply {
+function preflightReply(
+  { apiKeyHeaders }: HttpContext,
+  allow: readonly string[],
+  accept: Readonly<Record<string, string>> = {},
+): Reply {
   const methods = allow.join(', ');
   const headers = [
     'content-type',
     ...apiKeyHeaders,
     'session-token',
+    ...(apiKeyHeaders.includes('authorization') ? [] : ['authorization']),
     'if-match',
     'range',
     'x-request-id',
@@ -51,6 +56,7 @@ function preflightReply({ apiKeyHeaders }: HttpContext, allow: readonly string[]
     'access-control-allow-headers': headers.join(', '),
     'access-control-max-age': '600',
     allow: methods,
+    ...accept,
   });
 }
 

@@ -160,15 +160,16 @@ function apiKeyOf(headers: ReadonlyMap<string, string>, names: readonly string[]
 
 /** Checks Content-Length and Content-Type, before any of the body is read. */
 function checkBodyHeaders(
-  { kind, limitBytes }: NonNullable<Route['body']>,
+  spec: NonNullable<Route['body']>,
   headers: ReadonlyMap<string, string>,
 ): ServiceError | undefined {
+  const { limitBytes } = spec;
   const declaredBytes = Number(headers.get('content-length') ?? 0);
   if (declaredBytes > limitBytes) {
     return new ServiceError('BODY_TOO_LARGE', bodyTooLargeMessage(limitBytes));
   }
   try {
-    checkContentType(kind, headers.get('content-type') ?? '');
+    checkContentType(spec, headers.get('content-type') ?? '');
     return undefined;
   } catch (error) {
     return error as ServiceError;
@@ -182,7 +183,7 @@ function baseHeaders(id: string, found: Found): Record<string, string> {
     'x-content-type-options': 'nosniff',
     'access-control-allow-origin': '*',
     'access-control-expose-headers':
-      'x-request-id, retry-after, etag, link, deprecation, allow, content-range',
+      'x-request-id, retry-after, etag, link, location, deprecation, allow, content-range',
   };
   if (found.kind !== 'route') {
     return headers;

@@ -10,7 +10,7 @@ import type { Reply } from './reply.ts';
 export const DEPRECATED_SINCE = '@1767225600';
 
 /** Methods that a route can have. HEAD is served by GET, OPTIONS by the listener. */
-export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The owner of the API key of a request. */
 export interface Caller {
@@ -68,7 +68,15 @@ export type BodySpec<Body extends z.ZodType> =
       readonly example?: unknown;
       readonly parse?: BodyParser;
     }
-  | { readonly kind: 'multipart'; readonly schema: Body; readonly limitBytes: number };
+  | { readonly kind: 'multipart'; readonly schema: Body; readonly limitBytes: number }
+  /** Text in UTF-8. */
+  | {
+      readonly kind: 'text';
+      readonly mediaType: string;
+      readonly schema: Body;
+      readonly limitBytes: number;
+      readonly example?: string;
+    };
 
 /** A response of a route, for the OpenAPI document. */
 export interface ResponseSpec {

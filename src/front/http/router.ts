@@ -19,7 +19,12 @@ export interface RemovedPath {
 /** The result of a search: a route, another method of a known path, a removed path, or nothing. */
 export type Found =
   | { readonly kind: 'route'; readonly match: RouteMatch }
-  | { readonly kind: 'method'; readonly allow: readonly string[] }
+  | {
+      readonly kind: 'method';
+      readonly allow: readonly string[];
+      /** Accept-Post and Accept-Patch: the media types of bodies that are neither JSON nor forms. */
+      readonly accept: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'removed'; readonly reason: string }
   | { readonly kind: 'none' };
 
@@ -79,6 +84,7 @@ export class Router {
   find(method: string, path: string): Found {
     const wanted = method === 'HEAD' ? 'GET' : method;
     const allow = new Set<string>();
+    const accept: Record<string, string> = {};
     for (const candidate of this.#candidates(path)) {
       const entry = candidate.byMethod.get(wanted);
       if (entry) {
@@ -87,15 +93,18 @@ export class Router {
           match: { route: entry.route, params: bind(candidate, path) ?? {}, alias: entry.alias },
         };
       }
-      for (const known of candidate.byMethod.keys()) {
+      for (const [known, { route }] of candidate.byMethod) {
         allow.add(known);
+        if (route.body?.kind === 'text') {
+          accept[`accept-${known.toLowerCase()}`] = route.body.mediaType;
+        }
       }
     }
     if (allow.size > 0) {
       if (allow.has('GET')) {
         allow.add('HEAD');
       }
-      return { kind: 'method', allow: [...allow, 'OPTIONS'] };
+      return { kind: 'method', allow: [...allow, 'OPTIONS'], accept };
     }
     const reason = this.#removed.get(path.toLowerCase());
     return reason === undefined ? { kind: 'none' } : { kind: 'removed', reason };

@@ -30,6 +30,7 @@ const REASONS: Record<number, string> = {
   416: 'Range Not Satisfiable',
   422: 'Unprocessable Content',
   426: 'Upgrade Required',
+  428: 'Precondition Required',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
   501: 'Not Implemented',

@@ -26,7 +26,7 @@ export class SocketClient implements ClientPort {
 
   send(message: ServerMessage): void {
     const text = this.#write(message);
-    if (this.#socket.send(text)) {
+    if (text !== undefined && this.#socket.send(text)) {
       this.#tally.sent(message.type, text.length);
     }
   }

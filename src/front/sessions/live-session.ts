@@ -12,6 +12,7 @@ import type {
 import type { ConversationState } from '../../media/conversation-state.ts';
 import type { AttachedSession } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
+import { CommandIntake, type LoadFace } from './command-intake.ts';
 import { type ClientPort, RateNotices } from './client-port.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
 import { FIRST_OFFER, OfferIntake, readOffer } from './offer-intake.ts';
@@ -25,6 +26,7 @@ import { OFFER_TIMEOUT_MS, PeerProgress } from './peer-progress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import type { SessionPhase, SessionWorker } from './session-ports.ts';
 import { SpeechIntake } from './speech-intake.ts';
+import { SpeechMarks } from './speech-marks.ts';
 import { StatsRequests } from './stats-requests.ts';
 import {
   type RateMessage,
@@ -48,6 +50,8 @@ export interface LiveSessionOptions {
   readonly ingress: AudioIngress;
   /** Negotiates the peer connection; the session closes it. */
   readonly link: SessionLink;
+  /** Loads another face of the owner. */
+  readonly loadFace: LoadFace;
   readonly log: Logger;
   readonly tally: SocketTally;
   readonly step: StepMeter;
@@ -69,6 +73,8 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
   readonly #progress: PeerProgress;
+  readonly #marks: SpeechMarks;
+  readonly #commands: CommandIntake;
   #failure: ServerMessage | undefined = undefined;
   readonly #rateNotices: RateNotices;
   #ignored = 0;
@@ -83,10 +89,25 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     this.openedMs = options.openedMs;
     this.#ingress = options.ingress;
     this.speech = new SpeechIntake(options.ingress, options.tally);
+    this.#marks = new SpeechMarks(this.speech, (message) => {
+      this.send(message);
+    });
+    this.#commands = new CommandIntake({
+      marks: this.#marks,
+      tell: (message) => {
+        this.send(message);
+      },
+      loadFace: options.loadFace,
+      post: (message) => {
+        if (this.phase !== 'over') {
+          options.worker.post({ ...message, sessionId: this.id });
+        }
+      },
+    });
     this.#rateNotices = new RateNotices(options.client);
     this.#progress = new PeerProgress({
       openedMs: options.openedMs,
-      waitMs: OFFER_TIMEOUT_MS,
+      waitMs: options.link.peerWaitMs ?? OFFER_TIMEOUT_MS,
       step: options.step,
       onTimeout: () => {
         this.end(options.link.noPeerReason);
@@ -135,11 +156,17 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         this.#audio(parsed.bytes, nowMs);
         return;
       case 'playImmediate':
-        this.#ingress.flush(nowMs);
+        this.#marks.interrupt();
         this.#audio(parsed.bytes, nowMs);
         return;
       case 'skip':
-        this.#ingress.flush(nowMs);
+        this.#marks.interrupt();
+        return;
+      case 'command':
+        this.#commands.obey(parsed.command, nowMs);
+        return;
+      case 'wrongCommand':
+        this.send({ type: 'rejected', command: parsed.type, message: parsed.problem });
         return;
       case 'done':
         this.#ingress.done();
@@ -285,6 +312,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       case 'motion':
         this.send(motionMessage(message.rtp, message.weights));
         return;
+      case 'faceShown':
+        this.send({ type: 'face', faceId: message.faceId });
+        return;
       case 'failed':
         this.#failure = errorMessage(message.error);
         return;
@@ -356,6 +386,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       return;
     }
     this.#progress.close();
+    this.#marks.close();
     this.speech.close();
     this.#options.conversation?.end(reason);
     this.#options.worker.detach(this);

@@ -10,7 +10,7 @@ import { wallMs } from '../../base/time.ts';
 import { ARKIT_BLEND_SHAPES } from '../../media/arkit.ts';
 
 /** The WebSockets of sessions. A conversation runs on `p2p`. */
-export type SessionSocket = 'p2p' | 'livekit';
+export type SessionSocket = 'p2p' | 'livekit' | 'agent';
 
 /** Reason of a RATE message → what it says, and what helps. */
 export const RATE_REASONS = {
@@ -69,11 +69,12 @@ export interface MessageSpec<Fields extends z.ZodObject> {
 const message = <Fields extends z.ZodObject>(spec: MessageSpec<Fields>): MessageSpec<Fields> =>
   spec;
 
-const BOTH: readonly SessionSocket[] = ['p2p', 'livekit'];
+const ALL: readonly SessionSocket[] = ['p2p', 'livekit', 'agent'];
 const nothing = z.object({});
 const utterance = z.object({
   utterance: z.int().min(1).meta({ description: 'Counts the times that the face began to speak.' }),
 });
+const milliseconds = z.int().min(0);
 const videoMetadata = z.object({ fps: z.int(), width: z.int(), height: z.int() });
 const destination = z.object({
   destination: z.string().meta({ description: 'host:port of the server that holds the session.' }),
@@ -107,14 +108,14 @@ export const SERVER_MESSAGES = {
   }),
   session: message({
     summary: 'Where the session runs, and its id. Keep the id for reports.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { destination: 'media.example:443', session_id: '3f0c…' },
     fields: destination,
     plain: { schema: destination, of: (fields) => fields },
   }),
   video: message({
     summary: 'Frame rate and size of the video that comes.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { fps: 30, width: 512, height: 512 },
     fields: videoMetadata,
     plain: {
@@ -132,14 +133,14 @@ export const SERVER_MESSAGES = {
   started: message({
     summary:
       'The peer connection is up: idle video and silence flow. Once in a session. Send speech.',
-    sockets: BOTH,
+    sockets: ALL,
     example: {},
     fields: nothing,
     word: 'START',
   }),
   speaking: message({
     summary: 'The face begins to speak.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { utterance: 1 },
     fields: utterance,
     word: 'SPEAK',
@@ -147,7 +148,7 @@ export const SERVER_MESSAGES = {
   }),
   silent: message({
     summary: 'The face has spoken all that arrived, or was interrupted.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { utterance: 1 },
     fields: utterance,
     word: 'SILENT',
@@ -155,14 +156,14 @@ export const SERVER_MESSAGES = {
   }),
   ack: message({
     summary: 'An audio message arrived. One for each, in order.',
-    sockets: BOTH,
+    sockets: ALL,
     example: {},
     fields: nothing,
     word: 'ACK',
   }),
   pong: message({
     summary: 'The answer to a ping, with its payload.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { payload: '17.5' },
     fields: z.object({ payload: z.string() }),
     word: 'pong',
@@ -182,7 +183,7 @@ export const SERVER_MESSAGES = {
     summary:
       'What the face does in one video frame, in the 52 blend shapes of ARKit: for a rig of your ' +
       'own, or captions in step with the lips. Only with events=json&motion=arkit.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { rtp: 2_851_200, weights: [0, 0.12] },
     isEventOnly: true,
     fields: z.object({
@@ -199,9 +200,57 @@ export const SERVER_MESSAGES = {
       }),
     }),
   }),
+  viewer: message({
+    summary:
+      'Whether somebody watches. While nobody does, speech waits; the session ends when nobody ' +
+      'comes within graceSeconds.',
+    sockets: ['agent'],
+    example: { connected: true },
+    isEventOnly: true,
+    fields: z.object({ connected: z.boolean() }),
+  }),
+  interrupted: message({
+    summary: 'The reply to interrupt.',
+    sockets: ALL,
+    example: { heardMs: 1240, droppedMs: 3160 },
+    isEventOnly: true,
+    fields: z.object({
+      heardMs: milliseconds.meta({
+        description:
+          'How much of the utterance was sent to the viewer, since the last flush or interrupt ' +
+          'before it. It is heard later by the network and the jitter buffer, about 0.1 s.',
+      }),
+      droppedMs: milliseconds.meta({ description: 'Speech that will not be heard.' }),
+    }),
+  }),
+  flushed: message({
+    summary: 'The reply to flush: the utterance is over. Once for each, in order.',
+    sockets: ALL,
+    example: { id: 'reply-1', heardMs: 4400, interrupted: false },
+    isEventOnly: true,
+    fields: z.object({
+      id: z.string(),
+      heardMs: milliseconds.meta({ description: 'How much of it was sent to the viewer.' }),
+      interrupted: z.boolean(),
+    }),
+  }),
+  face: message({
+    summary: 'The reply to face: this face is shown from now on.',
+    sockets: ALL,
+    example: { faceId: 'ava' },
+    isEventOnly: true,
+    fields: z.object({ faceId: z.string() }),
+  }),
+  rejected: message({
+    summary: 'A command was not obeyed. The session goes on.',
+    sockets: ALL,
+    example: { command: 'emotion', message: 'emotion: Invalid option' },
+    isEventOnly: true,
+    fields: z.object({ command: z.string(), message: z.string() }),
+  }),
   rate: message({
     summary: 'Something the client sent was dropped; told once a second at most. Send less.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { reason: 'too_many_messages', detail: 'socket_rate' },
     fields: z.object({
       reason: oneOf(RATE_REASONS),
@@ -211,21 +260,21 @@ export const SERVER_MESSAGES = {
   }),
   closing: message({
     summary: 'The session will be ended. Finish what matters.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { reason: 'server_draining', seconds: 30 },
     fields: z.object({ reason: oneOf(CLOSING_REASONS), seconds: z.int().min(0) }),
     word: 'CLOSING',
   }),
   stopped: message({
     summary: 'The session is over, as planned. The socket closes.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { reason: 'idle_limit' },
     fields: z.object({ reason: oneOf(STOP_REASONS) }),
     word: 'STOP',
   }),
   error: message({
     summary: 'The session is over, or was refused, because of an error. The socket closes.',
-    sockets: BOTH,
+    sockets: ALL,
     example: { code: 'SESSION_IN_USE' },
     fields: z.object({
       code: oneOf<SocketErrorCode>(SOCKET_ERRORS),
@@ -258,9 +307,15 @@ function spacedJson(value: unknown): string {
   return `{${fields.join(', ')}}`;
 }
 
-/** The message in the plain form: words, or JSON that begins with its telling key. */
-export function plainText({ type, ...fields }: ServerMessage): string {
-  const { word, plain, isBare } = SERVER_MESSAGES[type] as MessageSpec<z.ZodObject>;
+/**
+ * The message in the plain form: words, or JSON that begins with its telling key.
+ * @returns undefined when it has none
+ */
+export function plainText({ type, ...fields }: ServerMessage): string | undefined {
+  const { word, plain, isBare, isEventOnly } = SERVER_MESSAGES[type] as MessageSpec<z.ZodObject>;
+  if (isEventOnly) {
+    return undefined;
+  }
   if (word === undefined) {
     return spacedJson(plain?.of(fields) ?? fields);
   }
@@ -286,12 +341,15 @@ export const motionMessage = (rtp: number, weights: Float32Array): ServerMessage
 export const wantsMotion = (query: Query): boolean =>
   query.get('events') === 'json' && query.get('motion') === 'arkit';
 
-/** How messages are written. */
-export type MessageWriter = (message: ServerMessage) => string;
+/** How messages are written; undefined: the message is not told in this form. */
+export type MessageWriter = (message: ServerMessage) => string | undefined;
+
+/** As events, with the time. */
+export const writeEvent: MessageWriter = (message) => eventText(message, wallMs());
 
 /** The form that a socket asks for: `events=json` in its query means JSON events. */
 export const writerFor = (query: Query): MessageWriter =>
-  query.get('events') === 'json' ? (message) => eventText(message, wallMs()) : plainText;
+  query.get('events') === 'json' ? writeEvent : plainText;
 
 /** The message of an error, with its words. */
 export const errorMessage = ({ code, message }: WireError): ServerMessage => ({

@@ -66,6 +66,8 @@ export interface SessionLink {
   readonly takesOffers: boolean;
   /** Whether the session goes on when its peer is lost, and waits for another one. */
   readonly outlivesPeers: boolean;
+  /** How long the session may be without a peer; default: OFFER_TIMEOUT_MS. */
+  readonly peerWaitMs?: number;
   /** Why the session ends when no peer comes in time. */
   readonly noPeerReason: EndReason;
   /** The session has been placed on a worker. */
@@ -94,14 +96,18 @@ export interface SessionLink {
 export const workerSpecOf = ({
   kind,
   outlivesPeers,
-}: SessionLink): Pick<SessionSpec, 'outlivesPeers' | 'delaysFrames'> => ({
+}: SessionLink): Pick<SessionSpec, 'outlivesPeers' | 'delaysFrames' | 'ignoresMicrophone'> => ({
   outlivesPeers,
+  ignoresMicrophone: kind === 'split',
   // The room of an agent is on somebody else's server.
   delaysFrames: kind === 'agent',
 });
 
 /** Says where the session runs: part of what every link tells its client. */
-export function sendSessionFacts(session: LinkedSession, destination: string): void {
+export function sendSessionFacts(
+  session: Pick<LinkedSession, 'id' | 'send'>,
+  destination: string,
+): void {
   session.send({ type: 'session', destination, session_id: session.id });
   session.send({ type: 'video', fps: FPS, width: PICTURE_SIZE, height: PICTURE_SIZE });
 }

@@ -21,8 +21,15 @@ const KINDS: readonly ClientMessage['kind'][] = [
   'done',
   'ping',
   'offer',
+  'command',
+  'wrongCommand',
   'ignored',
 ];
+/** Kinds that the metric names in another way. */
+const LABELS: Partial<Record<ClientMessage['kind'], MessageType>> = {
+  playImmediate: 'play_immediate',
+  wrongCommand: 'command',
+};
 const DROPS: readonly DropReason[] = ['socket_rate', 'server_rate', 'exhausted'];
 
 /** Messages, bytes and audio of all sessions since the last scrape. */
@@ -34,6 +41,8 @@ export class SocketTally {
     done: 0,
     ping: 0,
     offer: 0,
+    command: 0,
+    wrongCommand: 0,
     ignored: 0,
   };
   readonly #sent = { signal: 0, status: 0 };
@@ -46,9 +55,7 @@ export class SocketTally {
   constructor(metrics: Metrics) {
     const messages = (direction: 'in' | 'out', type: MessageType) =>
       metrics.counter('mouthpiece_websocket_messages_total', { direction, type });
-    const received = KINDS.map((kind) =>
-      messages('in', kind === 'playImmediate' ? 'play_immediate' : kind),
-    );
+    const received = KINDS.map((kind) => messages('in', LABELS[kind] ?? (kind as MessageType)));
     const sent = {
       signal: messages('out', 'signal'),
       status: messages('out', 'status'),

@@ -10,7 +10,7 @@ import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
 import type { OpenConversation } from './conversation-port.ts';
-import { SocketClient } from './client-port.ts';
+import { type ClientPort, SocketClient } from './client-port.ts';
 import type { Connection } from './connection.ts';
 import { HeadlessSocket } from './headless-socket.ts';
 import { LiveSession } from './live-session.ts';
@@ -20,6 +20,7 @@ import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
 import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
 import { wantsMotion } from './server-messages.ts';
+import type { SessionLink } from './session-link.ts';
 import type { SessionGrant } from './session-tokens.ts';
 import { SocketIntake } from './socket-intake.ts';
 import { specOf } from './session-spec.ts';
@@ -31,6 +32,32 @@ interface Entry {
   readonly grant: SessionGrant;
   readonly openedMs: number;
   readonly kind: SessionKind;
+}
+
+/** What a client asks for. */
+interface Asked {
+  readonly grant: SessionGrant;
+  /** Age of the token; Infinity: there is none. */
+  readonly ageMs: number;
+  /** '': there is no token to be released. */
+  readonly tokenHash: string;
+  readonly ip: string;
+  readonly reportsMotion: boolean;
+  /** Takes back what was done to find this out. */
+  readonly undo: () => Promise<unknown>;
+  /** The session begins. @throws ServiceError when the client has left */
+  readonly admit: (log: Logger) => Pick<Admission, 'client' | 'link'>;
+}
+
+/** What a session is made of, once it is admitted. */
+interface Admission {
+  readonly id: string;
+  readonly face: SharedArrayBuffer;
+  readonly conversation: OpenConversation | undefined;
+  readonly openedMs: number;
+  readonly log: Logger;
+  readonly client: ClientPort;
+  readonly link: SessionLink;
 }
 
 /**
@@ -77,6 +104,10 @@ export class SessionService {
     });
   }
 
+  /** What the sockets of all sessions receive and send. */
+  get tally(): SocketTally {
+    return this.#tally;
+  }
   /** Of the messages of all sockets; those of rooms share it. */
   get messageBudget(): SharedBudget {
     return this.#sockets.messageBudget;
@@ -111,12 +142,74 @@ export class SessionService {
     return await this.#open(new HeadlessSocket(), request, connection);
   }
 
+  /**
+   * Opens a session that was asked for with an API key: no token claims it.
+   * @param createClient makes what the session tells and hears, when it is admitted
+   * @throws ServiceError when the session is refused
+   */
+  async openFor(
+    grant: SessionGrant,
+    { ip, reportsMotion }: Pick<Asked, 'ip' | 'reportsMotion'>,
+    createClient: (sessionId: string, log: Logger) => Pick<Admission, 'client' | 'link'>,
+  ): Promise<LiveSession> {
+    return await this.#admit(async (id) => ({
+      grant,
+      ageMs: Infinity,
+      tokenHash: '',
+      ip,
+      reportsMotion,
+      undo: () => Promise.resolve(),
+      admit: (log) => createClient(id, log),
+    }));
+  }
+
   /** @throws ServiceError when the session is refused */
   async #open(
     socket: Socket<Connection>,
     request: SocketRequest,
     connection: Connection,
   ): Promise<LiveSession> {
+    const session = await this.#admit(async (id) => {
+      const token = request.query.get('session_token') ?? '';
+      const { grant, ageMs } = await this.#claims.claim(token, id);
+      socket.trust();
+      return {
+        grant: connection.isHeadless ? { ...grant, audioInputFormat: 'pcm16' } : grant,
+        ageMs,
+        tokenHash: hashSecret(token),
+        ip: request.ip,
+        reportsMotion: wantsMotion(request.query),
+        undo: () => this.#claims.release(id),
+        admit: (log) => {
+          if (connection.isClosed) {
+            throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
+          }
+          const destination = `${this.#options.host}:${request.localPort}`;
+          return {
+            client: new SocketClient(socket, connection.write, this.#tally),
+            link: connection.createLink(id, request, destination, log),
+          };
+        },
+      };
+    });
+    this.#claims.hold(session.id, {
+      isAlive: (timeoutMs) => socket.isAlive(timeoutMs),
+      takenOver: () => {
+        session.end('taken_over');
+      },
+    });
+    connection.session = session;
+    for (const { message, isBinary } of connection.early.take()) {
+      session.message(message, isBinary);
+    }
+    return session;
+  }
+
+  /**
+   * @param ask finds out what is asked for; called with the id of the session
+   * @throws ServiceError when the session is refused
+   */
+  async #admit(ask: (sessionId: string) => Promise<Asked>): Promise<LiveSession> {
     const openedMs = monotonicMs();
     const id = newUuid();
     const log = this.#options.log.child({ session: id });
@@ -126,29 +219,14 @@ export class SessionService {
       if (this.isDraining) {
         throw new ServiceError('SERVER_DRAINING');
       }
-      const token = request.query.get('session_token') ?? '';
-      const { grant, ageMs } = await this.#claims.claim(token, id);
-      undo.push(() => this.#claims.release(id));
-      socket.trust();
+      const asked = await ask(id);
+      const { grant } = asked;
+      undo.push(asked.undo);
       await quota.acquire(grant.keyId, id);
       undo.push(() => quota.release(grant.keyId, id));
       const face = await this.#options.faces.load(grant.ownerId, grant.faceId);
       const conversation = await this.#openConversation(grant);
-      if (connection.isClosed) {
-        throw new ServiceError('INVALID_SESSION_TOKEN', 'the client left');
-      }
-      return this.#start({
-        id,
-        socket,
-        request,
-        connection,
-        grant,
-        ageMs,
-        face,
-        conversation,
-        openedMs,
-        log,
-      });
+      return this.#start(asked, { id, face, conversation, openedMs, log });
     } catch (error) {
       if (!(error instanceof ServiceError)) {
         log.error({ err: error }, 'a session could not be opened');
@@ -177,21 +255,10 @@ export class SessionService {
    * Places an admitted session on a worker.
    * @throws ServiceError SERVER_OVERLOADED when none has room
    */
-  #start(admitted: {
-    readonly id: string;
-    readonly socket: Socket<Connection>;
-    readonly request: SocketRequest;
-    readonly connection: Connection;
-    readonly grant: SessionGrant;
-    /** Age of the token. */
-    readonly ageMs: number;
-    readonly face: SharedArrayBuffer;
-    readonly conversation: OpenConversation | undefined;
-    readonly openedMs: number;
-    readonly log: Logger;
-  }): LiveSession {
-    const { id, socket, request, connection, grant, ageMs, conversation, openedMs, log } = admitted;
-    const { pool, metrics, journal, host } = this.#options;
+  #start(asked: Asked, admission: Omit<Admission, 'client' | 'link'>): LiveSession {
+    const { id, face, conversation, openedMs, log } = admission;
+    const { grant, ageMs, ip, reportsMotion } = asked;
+    const { pool, metrics, journal } = this.#options;
     // A token may come from a server that has other renderers: its model is only a hint.
     const renderer =
       grant.model !== null && pool.renderers.includes(grant.model) ? grant.model : 'rig';
@@ -200,43 +267,40 @@ export class SessionService {
       throw new ServiceError('SERVER_OVERLOADED');
     }
     const step = createStepMeter(metrics, id);
-    const link = connection.createLink(id, request, `${host}:${request.localPort}`, log);
+    const { client, link } = asked.admit(log);
     const kind = conversation === undefined ? link.kind : 'auto';
     const session = new LiveSession({
       id,
       worker,
       log,
       openedMs,
-      client: new SocketClient(socket, connection.write, this.#tally),
+      client,
       conversation,
-      ingress: createIngress(
-        connection.isHeadless ? { ...grant, audioInputFormat: 'pcm16' } : grant,
-        conversation,
-        openedMs,
-        this.#backlog,
-        this.#decoding,
-      ),
+      ingress: createIngress(grant, conversation, openedMs, this.#backlog, this.#decoding),
       link,
       tally: this.#tally,
       step,
-      spec: specOf(grant, admitted.face, renderer, wantsMotion(request.query)),
+      loadFace: async (faceId) => {
+        if (renderer !== 'rig') {
+          throw new ServiceError(
+            'CONFLICT',
+            'A network of your own keeps the face of its session.',
+          );
+        }
+        return await this.#options.faces.load(grant.ownerId, faceId);
+      },
+      spec: specOf(grant, face, renderer, reportsMotion),
       onEnd: (ended, reason) => {
         this.#finish(ended, reason, log);
       },
     });
     this.#entries.set(id, { session, grant, openedMs, kind });
-    this.#claims.hold(id, {
-      isAlive: (timeoutMs) => socket.isAlive(timeoutMs),
-      takenOver: () => {
-        session.end('taken_over');
-      },
-    });
     void journal.begin({
       id,
       ownerId: grant.ownerId,
       keyId: grant.keyId,
       tokenId: grant.tokenId,
-      tokenHash: hashSecret(request.query.get('session_token') ?? ''),
+      tokenHash: asked.tokenHash,
       faceId: grant.faceId,
       kind,
       aggregator: grant.sessionAggregator,
@@ -248,13 +312,9 @@ export class SessionService {
       step('socket', ageMs / 1000);
     }
     log.info(
-      { face: grant.faceId, worker: worker.index, key: grant.keyName, ip: request.ip },
+      { face: grant.faceId, worker: worker.index, key: grant.keyName, ip },
       'session opened',
     );
-    connection.session = session;
-    for (const { message, isBinary } of connection.early.take()) {
-      session.message(message, isBinary);
-    }
     return session;
   }
 

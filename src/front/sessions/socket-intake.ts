@@ -7,7 +7,7 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { Connection } from './connection.ts';
 import { EarlyMessageMemory, EarlyMessages } from './early-messages.ts';
-import { MessageBudget, SharedBudget, costOf } from './message-budget.ts';
+import { MessageBudget, SharedBudget, type Verdict, costOf } from './message-budget.ts';
 import type { SocketTally } from './session-meter.ts';
 import type { Elsewhere, LinkFactory, SocketSession } from './session-ports.ts';
 import { type MessageWriter, plainText, writerFor } from './server-messages.ts';
@@ -54,7 +54,7 @@ export class SocketIntake {
       message: (socket, message, isBinary) => {
         this.#receive(socket, socket.data!, message, isBinary);
       },
-      errorText: (code, request) => writerFor(request.query)({ type: 'error', code }),
+      errorText: (code, request) => writerFor(request.query)({ type: 'error', code })!,
       close: (socket) => {
         const connection = socket.data!;
         connection.isClosed = true;
@@ -93,12 +93,8 @@ export class SocketIntake {
       if (early.isOpen && (verdict !== 'taken' || !early.push(message, isBinary))) {
         this.#refuse(socket, connection, new ServiceError('RATE_LIMITED'));
       }
-    } else if (verdict === 'exhausted') {
-      session.end('rate_limited');
-    } else if (verdict === 'taken' || isDone(message)) {
-      session.message(message, isBinary);
     } else {
-      session.tellRate({ type: 'rate', reason: 'too_many_messages', detail: verdict }, nowMs);
+      pass(session, verdict, message, isBinary, nowMs);
     }
   }
 
@@ -110,7 +106,7 @@ export class SocketIntake {
       socket.distrust();
     }
     this.#options.metrics.counter('mouthpiece_sessions_refused_total', { code }).add();
-    socket.send(connection.write({ type: 'error', code: socketErrorOf(code) }));
+    socket.send(connection.write({ type: 'error', code: socketErrorOf(code) })!);
     socket.end(1000, code);
   }
 
@@ -154,5 +150,37 @@ export class SocketIntake {
         session.message(message, isBinary);
       }
     }
+  }
+}
+
+/** Passes a message on to a session that runs, as far as the budget allows. */
+export function receive(
+  session: SocketSession,
+  budget: MessageBudget,
+  tally: SocketTally,
+  message: ArrayBuffer,
+  isBinary: boolean,
+): void {
+  const nowMs = monotonicMs();
+  const verdict = budget.take(costOf(message.byteLength, isBinary), nowMs);
+  if (verdict !== 'taken') {
+    tally.dropped(verdict, message.byteLength);
+  }
+  pass(session, verdict, message, isBinary, nowMs);
+}
+
+function pass(
+  session: SocketSession,
+  verdict: Verdict,
+  message: ArrayBuffer,
+  isBinary: boolean,
+  nowMs: number,
+): void {
+  if (verdict === 'exhausted') {
+    session.end('rate_limited');
+  } else if (verdict === 'taken' || isDone(message)) {
+    session.message(message, isBinary);
+  } else {
+    session.tellRate({ type: 'rate', reason: 'too_many_messages', detail: verdict }, nowMs);
   }
 }

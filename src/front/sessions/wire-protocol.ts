@@ -1,6 +1,7 @@
 // What a client says on a session's WebSocket (wire protocol section 2): the table of its messages,
 // and their parsing. Pure functions.
 import { z } from 'zod';
+import { type Command, parseCommand } from './commands.ts';
 import { jsonShape } from '../../base/json.ts';
 import { MAX_OFFER_CHARS } from '../../webrtc/sdp/offer.ts';
 
@@ -13,6 +14,9 @@ export type ClientMessage =
   | { readonly kind: 'ping'; readonly payload: string }
   /** `sdp` is undefined when the message is too long to be parsed. */
   | { readonly kind: 'offer'; readonly sdp: string | undefined }
+  | { readonly kind: 'command'; readonly command: Command }
+  /** A command with wrong fields. */
+  | { readonly kind: 'wrongCommand'; readonly type: string; readonly problem: string }
   | { readonly kind: 'ignored' };
 
 /** What is told of a message of the client. */
@@ -27,7 +31,7 @@ interface ClientMessageSpec {
   readonly isP2pOnly?: boolean;
 }
 
-/** Every message of a client, for the documents of the protocol. */
+/** Every message of a client but the commands, for the documents of the protocol. */
 export const CLIENT_MESSAGES = {
   offer: {
     frames: ['text'],
@@ -77,7 +81,10 @@ export const CLIENT_MESSAGES = {
     rest: 'payload',
     summary: 'Measures the round trip: the server replies with pong and the payload.',
   },
-} as const satisfies Record<Exclude<ClientMessage['kind'], 'ignored'>, ClientMessageSpec>;
+} as const satisfies Record<
+  Exclude<ClientMessage['kind'], 'ignored' | 'command' | 'wrongCommand'>,
+  ClientMessageSpec
+>;
 
 /** An offer. Other fields are ignored. */
 export const offerSchema = z.object({ type: z.literal('offer'), sdp: z.string() });
@@ -90,6 +97,8 @@ const MAX_PING_BYTES = 256;
 export const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
 /** Commas and brackets in an offer. It has two fields, and some clients add a few. */
 const MAX_OFFER_MARKS = 1000;
+/** A command is short. */
+const MAX_COMMAND_BYTES = 2048;
 const ignored: ClientMessage = { kind: 'ignored' };
 
 const startsWith = (bytes: Uint8Array, word: string): boolean => {
@@ -106,7 +115,7 @@ const startsWith = (bytes: Uint8Array, word: string): boolean => {
 
 /**
  * Parses one message. Only an offer costs more than a few microseconds.
- * @param isOfferDue false where offers come another way: JSON is then ignored without parsing it
+ * @param isOfferDue false where offers come another way: long JSON is then not parsed
  * @returns audio as a view of `message`
  */
 export function parseClientMessage(
@@ -144,17 +153,30 @@ export function parseClientMessage(
       ? { kind: 'ping', payload: text.slice(4).trim() }
       : ignored;
   }
-  const isOffer = isOfferDue && text.startsWith('{') && jsonShape(bytes).marks <= MAX_OFFER_MARKS;
-  return isOffer ? parseOffer(text) : ignored;
+  const mayBeJson = text.startsWith('{') && (isOfferDue || bytes.length <= MAX_COMMAND_BYTES);
+  return mayBeJson && jsonShape(bytes).marks <= MAX_OFFER_MARKS
+    ? parseObject(text, isOfferDue)
+    : ignored;
 }
 
-function parseOffer(text: string): ClientMessage {
+function parseObject(text: string, isOfferDue: boolean): ClientMessage {
+  let value: Record<string, unknown>;
   try {
-    const offer = offerSchema.safeParse(JSON.parse(text));
-    return offer.success ? { kind: 'offer', sdp: offer.data.sdp } : ignored;
+    value = JSON.parse(text) as Record<string, unknown>;
   } catch {
     return ignored;
   }
+  if (value['type'] === 'offer') {
+    const offer = isOfferDue ? offerSchema.safeParse(value) : undefined;
+    return offer?.success === true ? { kind: 'offer', sdp: offer.data.sdp } : ignored;
+  }
+  const parsed = parseCommand(value);
+  if (parsed === undefined) {
+    return ignored;
+  }
+  return 'command' in parsed
+    ? { kind: 'command', command: parsed.command }
+    : { kind: 'wrongCommand', ...parsed };
 }
 
 /** Whether it is DONE, which is obeyed even when the client exceeds its message budget. */

@@ -1,6 +1,10 @@
 // The interface of what draws a session's face: the rig (rig-renderer.ts), or a user's own network
 // (wav2lip-renderer.ts).
 import type { ConversationState } from '../../media/conversation-state.ts';
+import type { FaceCommand } from '../../media/face-command.ts';
+
+/** The commands that change how the face looks. */
+export type LookCommand = Exclude<FaceCommand, { readonly type: 'mute' }>;
 
 /** Draws one session's face. */
 export interface Renderer {
@@ -24,6 +28,8 @@ export interface Renderer {
   hold(): void;
   /** What the face does in its conversation, from the next `draw` on. */
   setConversation(state: ConversationState): void;
+  /** What the face is told to do, from the next `draw` on. */
+  obey(command: LookCommand): void;
 }
 
 /** A renderer that takes the speech itself instead of an articulation. */

@@ -9,8 +9,9 @@ import {
 import type { ConversationState } from '../../media/conversation-state.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
+import { Expression } from './expression.ts';
 import { FaceMotion } from './motion/face-motion.ts';
-import type { Renderer } from './renderer.ts';
+import type { LookCommand, Renderer } from './renderer.ts';
 
 /** What differs between two sessions with one face. */
 export interface RigRendererOptions {
@@ -52,6 +53,7 @@ export class RigRenderer implements Renderer {
   readonly motion: Int16Array;
   readonly #renderer: FaceRenderer;
   readonly #motion: FaceMotion;
+  readonly #expression: Expression;
   readonly #gated = new Float32Array(ARTICULATION_SIZE);
   #gate = 0;
   /** Where the chin is, in units of the jaw's channel. */
@@ -62,7 +64,7 @@ export class RigRenderer implements Renderer {
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
     this.motion = new Int16Array(2 * this.dirty.length);
     this.#renderer = new native.FaceRenderer(asset);
-    this.#renderer.setEmotion(emotion, 1);
+    this.#expression = new Expression(this.#renderer, emotion);
     this.#motion = new FaceMotion(seed, motion, startFrame);
   }
 
@@ -85,9 +87,11 @@ export class RigRenderer implements Renderer {
       gated[i] = articulation[i]! * gate;
     }
     // Between two frames only the mouth moves.
-    const pose = Number.isInteger(frame)
-      ? this.#motion.step(frame, isSpeaking, gated[NOD]!)
-      : this.#motion.pose;
+    const isFrame = Number.isInteger(frame);
+    if (isFrame) {
+      this.#expression.step();
+    }
+    const pose = isFrame ? this.#motion.step(frame, isSpeaking, gated[NOD]!) : this.#motion.pose;
     this.#chin += (gated[JAW]! - this.#chin) * CHIN_FOLLOWS;
     if (Math.abs(gated[JAW]! - this.#chin) < CHIN_REST) {
       this.#chin = gated[JAW]!;
@@ -108,8 +112,7 @@ export class RigRenderer implements Renderer {
     this.#motion.setConversation(state);
   }
 
-  /** `emotion` is an index into EMOTIONS, `strength` 0 to 1; the face changes over a few frames. */
-  setEmotion(emotion: number, strength = 1): void {
-    this.#renderer.setEmotion(emotion, strength);
+  obey(command: LookCommand): void {
+    this.#expression.obey(command, this.#motion);
   }
 }

@@ -77,6 +77,8 @@ export class SessionSpeech implements SpeechSource, MicrophoneSink {
   readonly #ring: SpeechRingReader;
   readonly #microphone = new Microphone();
   #input: 'socket' | 'track' = 'socket';
+  /** What is read is silent. */
+  isMuted = false;
 
   constructor(ring: SpeechRingReader) {
     this.#ring = ring;
@@ -106,6 +108,14 @@ export class SessionSpeech implements SpeechSource, MicrophoneSink {
   }
 
   read(out: Int16Array, offset: number, count: number): number {
+    const got = this.#read(out, offset, count);
+    if (this.isMuted) {
+      out.fill(0, offset, offset + got);
+    }
+    return got;
+  }
+
+  #read(out: Int16Array, offset: number, count: number): number {
     if (this.#ring.length > 0) {
       this.#input = 'socket';
       return this.#ring.read(out, offset, count);

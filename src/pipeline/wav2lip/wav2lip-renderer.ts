@@ -10,8 +10,9 @@ import type { ConversationState } from '../../media/conversation-state.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
+import { Expression } from '../render/expression.ts';
 import { FaceMotion } from '../render/motion/face-motion.ts';
-import type { AudioDrivenRenderer } from '../render/renderer.ts';
+import type { AudioDrivenRenderer, LookCommand } from '../render/renderer.ts';
 import type { RigRendererOptions } from '../render/rig-renderer.ts';
 import type { InferenceClient, InferenceClientListener } from './inference-client.ts';
 import type { FrameRequest, FromInferenceThread } from './messages.ts';
@@ -69,6 +70,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   readonly #id: number;
   readonly #renderer: FaceRenderer;
   readonly #motion: FaceMotion;
+  readonly #expression: Expression;
   /** The picture without the patch. */
   readonly #base: Uint8Array;
   readonly #rest = new Float32Array(ARTICULATION_SIZE);
@@ -110,7 +112,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#base = new Uint8Array(i420Bytes(width, height));
     this.dirty = new Uint8Array(macroblocks(width, height));
     this.#renderer = new native.FaceRenderer(asset);
-    this.#renderer.setEmotion(emotion, 1);
+    this.#expression = new Expression(this.#renderer, emotion);
     this.#motion = new FaceMotion(seed, motion, startFrame);
     this.#id = client.open(bytes, SLOTS, this);
   }
@@ -191,6 +193,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   // ── picture ────────────────────────────────────────────────────────────────────────────────────
 
   draw(frame: number, _articulation: Float32Array, isSpeaking: boolean): void {
+    this.#expression.step();
     const pose = this.#motion.step(frame, isSpeaking, 0);
     for (const channel of FIXED_POSE) {
       pose[channel] = 0;
@@ -210,6 +213,10 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
       this.#markBox();
     }
     this.#wasBlended = this.#presence > 0;
+  }
+
+  obey(command: LookCommand): void {
+    this.#expression.obey(command, this.#motion);
   }
 
   setConversation(state: ConversationState): void {

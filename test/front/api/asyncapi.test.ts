@@ -19,6 +19,7 @@ import {
   eventText,
   plainText,
 } from '../../../src/front/sessions/server-messages.ts';
+import { COMMANDS } from '../../../src/front/sessions/commands.ts';
 import { CLIENT_MESSAGES, parseClientMessage } from '../../../src/front/sessions/wire-protocol.ts';
 
 interface Message {
@@ -61,8 +62,9 @@ const everything: ServerMessage[] = [
 
 test('what the server writes, in both forms, is what the document says', () => {
   for (const message of everything) {
-    if (message.type !== 'motion') {
-      check(message.type, plainText(message));
+    const plain = plainText(message);
+    if (plain !== undefined) {
+      check(message.type, plain);
     }
     check(`${message.type}Event`, eventText(message, 1.5));
   }
@@ -76,11 +78,11 @@ test('the chapter has a row for every message, reason and code', () => {
     assert.ok(PROTOCOL_PAGE.includes(`<code>${escaped}</code>`), text);
   };
   for (const type of types) {
-    if (type === 'motion') {
-      has(eventText(exampleOf(type), 1_767_225_600_000));
-      continue;
+    has(eventText(exampleOf(type), 1_767_225_600_000));
+    const plain = plainText(exampleOf(type));
+    if (plain !== undefined) {
+      has(plain);
     }
-    has(plainText(exampleOf(type)));
   }
   for (const reason of Object.keys(STOP_REASONS)) {
     has(`STOP ${reason}`.trim());
@@ -118,6 +120,25 @@ test('what the document says a client may send is understood', () => {
   }
 });
 
+test('what the document says of a command is understood, and a wrong one is told', () => {
+  const bytes = (text: string): ArrayBuffer => new TextEncoder().encode(text).buffer;
+  for (const type of Object.keys(COMMANDS) as (keyof typeof COMMANDS)[]) {
+    const text = JSON.stringify({ type, ...COMMANDS[type].example });
+    check(`${type}Command`, text);
+    const parsed = parseClientMessage(bytes(text), false, false);
+    assert.ok(parsed.kind === 'command' && parsed.command.type === type, text);
+    const escaped = text.replaceAll('"', '&quot;');
+    assert.ok(PROTOCOL_PAGE.includes(`<code>${escaped}</code>`), text);
+  }
+  const wrong = parseClientMessage(bytes('{"type":"gaze","x":2,"y":0}'), false);
+  assert.ok(
+    wrong.kind === 'wrongCommand' && wrong.problem.startsWith('x: '),
+    JSON.stringify(wrong),
+  );
+  assert.equal(parseClientMessage(bytes('{"type":"wave"}'), false).kind, 'ignored');
+  assert.equal(parseClientMessage(bytes('{"type":'), false).kind, 'ignored');
+});
+
 test('references resolve, and each socket has its messages', () => {
   const text = JSON.stringify(document);
   for (const [, pointer = ''] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
@@ -127,10 +148,16 @@ test('references resolve, and each socket has its messages', () => {
     }
     assert.ok(value !== undefined, pointer);
   }
-  const { p2p, livekit } = document.channels as { p2p: Channel; livekit: Channel };
+  const { p2p, livekit, agent } = document.channels as Record<string, Channel> & {
+    p2p: Channel;
+    livekit: Channel;
+    agent: Channel;
+  };
   assert.ok('offer' in p2p.messages && !('offer' in livekit.messages));
   assert.ok('room' in livekit.messages && !('room' in p2p.messages));
-  const known = new Set([...Object.keys(p2p.messages), ...Object.keys(livekit.messages)]);
+  assert.ok('viewerEvent' in agent.messages && !('viewerEvent' in p2p.messages));
+  assert.ok('ackEvent' in agent.messages && !('ack' in agent.messages));
+  const known = new Set([p2p, livekit, agent].flatMap((each) => Object.keys(each.messages)));
   assert.deepEqual([...known].sort(), Object.keys(messages).sort());
   assert.deepEqual(document.servers.this, { host: 'media.example', protocol: 'wss' });
 });

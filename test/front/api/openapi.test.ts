@@ -56,7 +56,7 @@ const operations = (): { method: string; path: string; operation: Operation }[] 
 
 test('the README lists exactly the routes that are served', () => {
   const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
-  const written = [...readme.matchAll(/^\| (GET|POST|PUT|DELETE) `([^`]+)` \|/gm)].map(
+  const written = [...readme.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) `([^`]+)` \|/gm)].map(
     (match) => `${match[1]!} ${match[2]!}`,
   );
   assert.deepEqual(

@@ -84,7 +84,7 @@ beforeEach(() => {
   const session: LinkedSession = {
     id: 'session-1',
     send: (message) => {
-      told.push(plainText(message));
+      told.push(plainText(message)!);
     },
     offer: (sdp, spec) => {
       offers.push({ ...spec!, sdp });
@@ -235,7 +235,7 @@ test('nobody joins without the token of the room, or with a request that cannot 
   let foreign = '';
   other
     .create('room-1', requestOf({}), 'd', createLogger('silent'))
-    .open(linkedSession({ send: (message) => (foreign = plainText(message)) }));
+    .open(linkedSession({ send: (message) => (foreign = plainText(message)!) }));
   const { livekit_token: stranger } = JSON.parse(foreign);
   const request = joinRequest({});
   const codeOf = (query: Record<string, string>): string | undefined => {

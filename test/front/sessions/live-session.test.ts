@@ -61,11 +61,12 @@ function start(leftMs = 30_000): Started {
     link: new PeerToPeerLink('d'),
     client: {
       send: (message) => {
-        sent.push(plainText(message));
+        sent.push(plainText(message)!);
       },
       end: () => {},
     },
     conversation: undefined,
+    loadFace: () => Promise.resolve(face.bytes),
     ingress: new PcmIngress(),
     tally: new SocketTally(new Metrics()),
     step: () => {},

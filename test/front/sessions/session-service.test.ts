@@ -168,6 +168,7 @@ test('a token becomes a session as granted; early messages reach it; its end fre
   assert.equal(microphoneRing, undefined, 'no conversation');
   assert.deepEqual(spec, {
     delaysFrames: false,
+    ignoresMicrophone: false,
     emotion: 2,
     renderer: 'rig',
     handleSilence: true,

@@ -121,7 +121,7 @@ export const target: FuzzTarget = {
     check(query, 'query', Object.fromEntries(parseQuery(search)), issues);
     for (const kind of ['json', 'multipart'] as const) {
       try {
-        checkContentType(kind, contentType);
+        checkContentType({ kind }, contentType);
         if (kind === 'json') {
           check(body, 'body', parseJson(rest), issues);
         }

@@ -23,7 +23,7 @@ export const target: FuzzTarget = {
     const contentType = data.toString('latin1', 0, Math.max(0, newline));
     const body = Buffer.from(data.subarray(newline + 1));
     try {
-      checkContentType('multipart', contentType);
+      checkContentType({ kind: 'multipart' }, contentType);
       for (const part of Object.values(await parseMultipart(body, contentType))) {
         if (typeof part === 'string') {
           assert.ok(part.length <= body.length, 'a text longer than its body');

@@ -2,10 +2,12 @@
 // blinks, driven by the rhythm of the speech and by the state of a conversation.
 import { type Motion, POSE_INDEX, POSE_SIZE } from '../../../media/articulation.ts';
 import type { ConversationState } from '../../../media/conversation-state.ts';
+import type { Gesture } from '../../../media/face-command.ts';
 import { FPS } from '../../../media/timeline.ts';
 import { Attention } from './attention.ts';
 import { Blinks } from './blinks.ts';
 import { Brows } from './brows.ts';
+import { DirectedMotion } from './directed-motion.ts';
 import { Gaze } from './gaze.ts';
 import { HeadMotion } from './head-motion.ts';
 import { Random } from './random.ts';
@@ -34,6 +36,7 @@ export class FaceMotion {
   readonly #amount: number;
   readonly #rhythm = new SpeechRhythm();
   readonly #attention = new Attention();
+  readonly #directed = new DirectedMotion();
   readonly #head: HeadMotion;
   readonly #brows: Brows;
   readonly #gaze: Gaze;
@@ -57,6 +60,16 @@ export class FaceMotion {
     this.#attention.set(state);
   }
 
+  /** The eyes look there for some seconds: -1 to 1 of their range, right and down positive. */
+  look(x: number, y: number, seconds: number): void {
+    this.#directed.look(x, y, seconds, this.#gaze);
+  }
+
+  /** A movement of the head. */
+  make(gesture: Exclude<Gesture, 'smile'>): void {
+    this.#directed.make(gesture);
+  }
+
   /**
    * The pose of a frame.
    * @param nod loudness and stress of the speech as the model gives it, 0 to 1
@@ -69,13 +82,14 @@ export class FaceMotion {
       this.#rhythm.step(isSpeaking, nod);
       this.#attention.step();
       this.#head.step(this.#rhythm, this.#attention);
+      this.#directed.step();
       this.#brows.step(at, this.#rhythm);
       this.#gaze.step(
         at,
         this.#rhythm,
         this.#attention,
-        this.#amount * this.#head.of('yaw'),
-        this.#amount * this.#head.of('pitch'),
+        this.#amount * this.#head.of('yaw') + this.#directed.yaw,
+        this.#amount * this.#head.of('pitch') + this.#directed.pitch,
       );
       const isNod = this.#attention.isHearing && this.#head.isNod;
       this.#blinks.step(at, this.#rhythm, this.#gaze.isShift, isNod);
@@ -93,8 +107,11 @@ export class FaceMotion {
     // Breathing in is faster than out: a second harmonic makes the wave asymmetric.
     pose[POSE_INDEX.breath] = 0.5 - 0.43 * Math.cos(breath) - 0.07 * Math.sin(2 * breath);
     pose[POSE_INDEX.brow] = Math.min(1, this.#amount * this.#brows.raise);
-    pose[POSE_INDEX.gazeX] = this.#gaze.x;
-    pose[POSE_INDEX.gazeY] = this.#gaze.y;
+    pose[POSE_INDEX.yaw]! += this.#directed.yaw;
+    pose[POSE_INDEX.pitch]! += this.#directed.pitch;
+    const gaze = this.#directed.gaze ?? this.#gaze;
+    pose[POSE_INDEX.gazeX] = gaze.x;
+    pose[POSE_INDEX.gazeY] = gaze.y;
     pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = this.#blinks.closed;
   }
 }

@@ -1,0 +1,97 @@
+// How much of the speech of a session was heard: the ends of utterances that the client has marked,
+// and interruptions.
+import { every } from '../../base/guard.ts';
+import { SPEECH_RATE } from '../../media/timeline.ts';
+import type { ServerMessage } from './server-messages.ts';
+import type { SpeechPort } from './session-link.ts';
+
+interface Mark {
+  readonly id: string;
+  /** Of the first sample after the utterance. */
+  readonly position: number;
+}
+
+/** Utterances that may wait to be heard, in one session. */
+const MAX_MARKS = 1000;
+const POLL_MS = 40;
+
+/** Positions are modulo 2^32. @returns `a - b` in milliseconds */
+const msBetween = (a: number, b: number): number =>
+  Math.round((((a - b) | 0) / SPEECH_RATE) * 1000);
+
+/** The marks of one session. */
+export class SpeechMarks {
+  readonly #speech: SpeechPort;
+  readonly #tell: (message: ServerMessage) => void;
+  /** Where the utterance begins that is heard now. */
+  #begin = 0;
+  readonly #marks: Mark[] = [];
+  #timer: NodeJS.Timeout | undefined = undefined;
+
+  constructor(speech: SpeechPort, tell: (message: ServerMessage) => void) {
+    this.#speech = speech;
+    this.#tell = tell;
+  }
+
+  /** The speech so far is an utterance. @returns false when too many wait */
+  mark(id: string): boolean {
+    if (this.#marks.length >= MAX_MARKS) {
+      return false;
+    }
+    this.#marks.push({ id, position: this.#speech.writtenPosition });
+    this.#timer ??= every(POLL_MS, 'the ends of utterances', () => {
+      this.#poll();
+    });
+    return true;
+  }
+
+  /** Forgets what was not heard. @returns what was, of the present utterance, and what was not */
+  interrupt(): { readonly heardMs: number; readonly droppedMs: number } {
+    this.#poll();
+    const { writtenPosition: written, heardPosition: heard } = this.#speech;
+    const heardMs = Math.max(0, msBetween(heard, this.#begin));
+    const droppedMs = Math.max(0, msBetween(written, heard));
+    this.#speech.flush();
+    this.#begin = written;
+    for (const [index, { id }] of this.#marks.entries()) {
+      this.#tell({
+        type: 'flushed',
+        id,
+        heardMs: index === 0 ? heardMs : 0,
+        interrupted: true,
+      });
+    }
+    this.#marks.length = 0;
+    this.#stop();
+    return { heardMs, droppedMs };
+  }
+
+  #poll(): void {
+    const heard = this.#speech.heardPosition;
+    for (;;) {
+      const mark = this.#marks[0];
+      if (mark === undefined || msBetween(heard, mark.position) < 0) {
+        break;
+      }
+      this.#marks.shift();
+      const heardMs = msBetween(mark.position, this.#begin);
+      this.#tell({ type: 'flushed', id: mark.id, heardMs, interrupted: false });
+      this.#begin = mark.position;
+    }
+    if (this.#marks.length === 0) {
+      this.#stop();
+    }
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** The session is over: what was not heard will not be. */
+  close(): void {
+    if (this.#marks.length > 0) {
+      this.interrupt();
+    }
+  }
+}

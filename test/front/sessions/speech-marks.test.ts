@@ -1,0 +1,85 @@
+// How much of the speech was heard: the ends of utterances, and interruptions.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import type { ServerMessage } from '../../../src/front/sessions/server-messages.ts';
+import { SpeechMarks } from '../../../src/front/sessions/speech-marks.ts';
+import { until } from '../../harness/until.ts';
+
+/** Speech whose positions the test sets, near the place where they wrap. */
+function marked() {
+  const start = 2 ** 31 - 8000;
+  const speech = {
+    writtenPosition: start | 0,
+    heardPosition: start | 0,
+    flushes: 0,
+    push: () => true,
+    flush() {
+      this.flushes++;
+      this.heardPosition = this.writtenPosition;
+    },
+  };
+  const told: ServerMessage[] = [];
+  const marks = new SpeechMarks(speech, (message) => {
+    told.push(message);
+  });
+  marks.interrupt(); // the first utterance begins here
+  const write = (ms: number): void => {
+    speech.writtenPosition = (speech.writtenPosition + ms * 16) | 0;
+  };
+  const hear = (ms: number): void => {
+    speech.heardPosition = (speech.heardPosition + ms * 16) | 0;
+  };
+  return { speech, told, marks, write, hear };
+}
+
+test('an utterance is told when it was heard to its end, also where positions wrap', async () => {
+  const { told, marks, write, hear } = marked();
+  write(700);
+  assert.ok(marks.mark('a'));
+  write(300);
+  assert.ok(marks.mark('b'));
+  hear(699);
+  await new Promise((resolve) => {
+    setTimeout(resolve, 100);
+  });
+  assert.deepEqual(told, []);
+  hear(2);
+  await until(() => told.length === 1);
+  hear(299);
+  await until(() => told.length === 2);
+  assert.deepEqual(told, [
+    { type: 'flushed', id: 'a', heardMs: 700, interrupted: false },
+    { type: 'flushed', id: 'b', heardMs: 300, interrupted: false },
+  ]);
+  marks.close();
+});
+
+test('an interruption says what was heard and what was not, and ends each utterance once', () => {
+  const { speech, told, marks, write, hear } = marked();
+  write(500);
+  marks.mark('a');
+  write(2000);
+  marks.mark('b');
+  write(1000);
+  marks.mark('c');
+  hear(800);
+  assert.deepEqual(marks.interrupt(), { heardMs: 300, droppedMs: 2700 });
+  assert.deepEqual(told, [
+    { type: 'flushed', id: 'a', heardMs: 500, interrupted: false },
+    { type: 'flushed', id: 'b', heardMs: 300, interrupted: true },
+    { type: 'flushed', id: 'c', heardMs: 0, interrupted: true },
+  ]);
+  assert.deepEqual(marks.interrupt(), { heardMs: 0, droppedMs: 0 });
+  assert.equal(speech.flushes, 3);
+  assert.equal(told.length, 3);
+});
+
+test('utterances that wait are bounded', () => {
+  const { marks, write } = marked();
+  write(10);
+  for (let i = 0; i < 1000; i++) {
+    assert.ok(marks.mark(String(i)));
+  }
+  assert.ok(!marks.mark('too many'));
+  marks.close();
+});

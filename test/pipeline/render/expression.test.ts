@@ -1,0 +1,72 @@
+// What a face does when it is told: nods, shakes, looks, smiles and emotions, on top of its own
+// motion.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { ARTICULATION_SIZE, POSE_INDEX } from '../../../src/media/articulation.ts';
+import type { LookCommand } from '../../../src/pipeline/render/renderer.ts';
+import { native } from '../../../src/native/addon.ts';
+import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
+import { syntheticAsset } from './synthetic-face.ts';
+
+const asset = new native.FaceAsset(syntheticAsset());
+const rest = new Float32Array(ARTICULATION_SIZE);
+
+/** The poses and the last picture of a face that is told something before its tenth frame. */
+function poses(command: LookCommand | undefined, count = 60) {
+  const look = { seed: 9, emotion: 0, motion: 'none', startFrame: 0 } as const;
+  const face = new RigRenderer(asset, look);
+  const all: Float32Array[] = [];
+  for (let frame = 0; frame < count; frame++) {
+    if (frame === 10 && command !== undefined) {
+      face.obey(command);
+    }
+    face.draw(frame, rest, false);
+    all.push(face.pose.slice());
+  }
+  const of = (channel: keyof typeof POSE_INDEX): number[] =>
+    all.map((pose) => pose[POSE_INDEX[channel]]!);
+  return { of, picture: face.picture };
+}
+const turns = (values: readonly number[]): number =>
+  values.filter((value, i) => {
+    const [before = value, after = value] = [values[i - 1], values[i + 1]];
+    return value > 0.01 && value > before && value >= after;
+  }).length;
+
+test('a nod goes down twice and ends; the eyes stay on the viewer', () => {
+  const pitch = poses({ type: 'gesture', gesture: 'nod' }).of('pitch');
+  assert.equal(turns(pitch), 2);
+  assert.ok(Math.min(...pitch) >= 0 && Math.max(...pitch) < 0.1, String(Math.max(...pitch)));
+  assert.ok(pitch.slice(0, 10).every((value) => value === 0));
+  assert.ok(pitch.slice(40).every((value) => value === 0));
+});
+
+test('a shake goes to both sides and ends', () => {
+  const yaw = poses({ type: 'gesture', gesture: 'shake' }).of('yaw');
+  assert.ok(Math.max(...yaw) > 0.03 && Math.min(...yaw) < -0.03);
+  assert.ok(yaw.slice(50).every((value) => value === 0));
+});
+
+test('the eyes look where they are told, for as long, and go on by themselves', () => {
+  const told = poses({ type: 'gaze', x: 0.8, y: -0.4, seconds: 1 });
+  const own = poses(undefined);
+  const [x, y] = [told.of('gazeX'), told.of('gazeY')];
+  assert.ok(Math.abs(x[14]! - 0.8) < 0.05 && Math.abs(y[14]! + 0.4) < 0.05, `${x[14]} ${y[14]}`);
+  assert.ok(Math.abs(x[38]! - 0.8) < 0.01);
+  assert.deepEqual(x.slice(45), own.of('gazeX').slice(45));
+});
+
+test('a smile passes; an emotion stays', () => {
+  /** Mean difference of a picture to one of a face that was told nothing. */
+  const difference = (command: LookCommand, count: number): number => {
+    const own = poses(undefined, count).picture;
+    const told = poses(command, count).picture;
+    return own.reduce((sum, value, i) => sum + Math.abs(value - told[i]!), 0) / own.length;
+  };
+  const smile = { type: 'gesture', gesture: 'smile' } as const;
+  const [smiling, after] = [difference(smile, 50), difference(smile, 150)];
+  const happy = difference({ type: 'emotion', emotion: 'happy', strength: 1 }, 150);
+  // What has moved is drawn again where it moved by more than can be seen: hence the small rest.
+  assert.ok(after < smiling / 3, `${smiling} while it smiles, ${after} afterwards`);
+  assert.ok(happy > 2 * after, `${happy} when it is happy`);
+});
