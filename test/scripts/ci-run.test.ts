@@ -83,7 +83,7 @@ test('a build that fails, or takes too long, fails nothing', (t) => {
   const startMs = performance.now();
   const slow = run(t, { go: '[ "$1" = version ] || sleep 300', seconds: '1' });
   assert.deepEqual([slow.code, slow.calls], [0, ['test']], slow.text);
-  assert.match(slow.text, /no time is left|could not be built/);
+  assert.match(slow.text, /skipped/);
   assert.ok(performance.now() - startMs < 60_000);
 });
 

@@ -335,7 +335,7 @@ test('a server that is away is asked to resume; one that forgot us, to let us in
   room.connected();
   gate.isDown = true;
   sockets[0]!.terminate();
-  await until(() => gate.attempts === 3);
+  await until(() => gate.attempts >= 3);
   gate.isDown = false;
   await until(() => joins.length === 2);
   assert.ok(joins[1]!.reconnect && offers.length === 1, 'media goes on');
@@ -351,7 +351,7 @@ test('a peer that no server has seen serves for the next attempt, too', async (t
   room.connected();
   gate.isDown = true;
   room.peerLost();
-  await until(() => gate.attempts === 3);
+  await until(() => gate.attempts >= 3);
   assert.equal(offers.length, 2);
   room.peerSilent(); // of the peer before
   assert.equal(offers.length, 2);
@@ -366,7 +366,7 @@ test('silence while there is no signal connection restarts ICE when there is one
   room.connected();
   gate.isDown = true;
   sockets[0]!.terminate();
-  await until(() => gate.attempts === 2);
+  await until(() => gate.attempts >= 2);
   room.peerSilent();
   assert.equal(offers.length, 1);
   gate.isDown = false;
