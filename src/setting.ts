@@ -1,25 +1,30 @@
 // What a setting is made of, and the schemas that settings share.
 import { z } from 'zod';
 
+/** Text without white space around it, not empty. */
 export const text = z.string().trim().min(1);
+/** A whole number within bounds, both included. */
 export const integer = (min: number, max: number) =>
   z
     .string()
     .regex(/^-?\d+$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.number().min(min).max(max));
+/** A number without sign or exponent, within bounds, both included. */
 export const decimal = (min: number, max: number) =>
   z
     .string()
     .regex(/^\d+(\.\d+)?$/, 'must be a number')
     .transform(Number)
     .pipe(z.number().min(min).max(max));
+/** Items with commas between; empty ones are left out. */
 export const list = z.string().transform((value) =>
   value
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== ''),
 );
+/** Whether something is on. */
 export const flag = z
   .enum(['0', '1', 'true', 'false'])
   .transform((value) => value === '1' || value === 'true');
@@ -44,6 +49,7 @@ interface Setting<T extends z.ZodType, D extends string | undefined> {
   readonly default: D;
   readonly about: string;
 }
+/** A row of the table of settings. */
 export const setting = <T extends z.ZodType, D extends string | undefined>(
   schema: T,
   defaultValue: D,

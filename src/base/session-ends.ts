@@ -93,4 +93,5 @@ export const SESSION_ENDS = {
   error: failure('INTERNAL_ERROR'),
 } as const satisfies Record<string, SessionEnd>;
 
+/** Why a session ends. */
 export type EndReason = keyof typeof SESSION_ENDS;

@@ -78,7 +78,7 @@ function shrink(value: unknown): unknown {
 /**
  * Decodes Base64: standard or URL-safe, padded or not, with line breaks. Accepts a `data:` URL,
  * because browsers make those.
- * @returns the bytes in shared memory; undefined when the text is not Base64
+ * @returns the bytes in shared memory; null when the text is not Base64
  */
 function decodeBase64(text: string): Uint8Array | null {
   const comma = text.startsWith('data:') ? text.indexOf(',') + 1 : 0;

@@ -24,7 +24,9 @@ export const CATALOGUE = {
 
 /** The type of the catalogue. */
 export type Catalogue = typeof CATALOGUE;
+/** The name of a metric. */
 export type MetricName = keyof Catalogue;
+/** All names, in the order of the catalogue. */
 export const METRIC_NAMES = Object.keys(CATALOGUE) as MetricName[];
 
 /** Names of the metrics of one type that one kind of thread may write. */

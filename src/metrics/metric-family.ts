@@ -6,6 +6,7 @@
  * "other".
  */
 export type LabelValues = readonly string[] | { readonly atMost: number };
+/** The labels of a metric, with their values. */
 export type Labels = Readonly<Record<string, LabelValues>>;
 
 /**
@@ -13,6 +14,7 @@ export type Labels = Readonly<Record<string, LabelValues>>;
  * summed at scrape.
  */
 export type Writer = 'front' | 'worker';
+/** Types of the Prometheus data model. */
 export type MetricType = 'counter' | 'gauge' | 'histogram';
 
 /** One metric with all its series. */

@@ -72,7 +72,9 @@ function layOut(): { families: SharedFamily[]; size: number } {
 }
 
 const layout = layOut();
+/** The metrics that workers write, in the order in which they lie in memory. */
 export const SHARED_FAMILIES: readonly SharedFamily[] = layout.families;
+/** Numbers (float64) of one worker's shared metrics. */
 export const SHARED_SLOTS = layout.size;
 const byName = new Map(SHARED_FAMILIES.map((entry) => [entry.name, entry]));
 

@@ -6,6 +6,7 @@ import { FRAME_MS } from '../media/timeline.ts';
  * other sessions at most, and audio, which is sent at every tick, is at most a quarter frame late.
  */
 export const SLOTS_PER_FRAME = 4;
+/** Time between two ticks, milliseconds. */
 export const TICK_MS = FRAME_MS / SLOTS_PER_FRAME;
 
 /**

@@ -5,6 +5,7 @@ import { TokenBucket } from '../../base/token-bucket.ts';
 import type { OfferSpec } from '../../link/messages.ts';
 import { type Offer, offerTooLong, parseOffer } from '../../webrtc/sdp/offer.ts';
 
+/** The offer that a session begins with. */
 export const FIRST_OFFER: OfferSpec = { offerId: 0, isNewPeer: true };
 /** Further offers: each costs the main thread a parse and the worker an answer, 2 ms. */
 const OFFERS_PER_SECOND = 1;

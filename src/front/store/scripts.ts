@@ -6,6 +6,7 @@ export interface Script {
   readonly name: string;
   readonly lua: string;
 }
+/** Names a Lua script. */
 export const script = (name: string, lua: string): Script => ({ name, lua });
 
 /** Sets the local `now`, in milliseconds. */

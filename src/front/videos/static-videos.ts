@@ -3,6 +3,7 @@ import type { FileSource } from '../http/file-response.ts';
 
 /** Audio formats that a request may have. */
 export const AUDIO_FORMATS = ['pcm16', 'pcm32', 'wav', 'mp3', 'ogg'] as const;
+/** One of AUDIO_FORMATS. */
 export type AudioFormat = (typeof AUDIO_FORMATS)[number];
 
 /** A validated request for a static video. */

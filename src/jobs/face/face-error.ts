@@ -33,6 +33,7 @@ export const FACE_ERRORS = {
     'animals cannot be animated.',
 } as const;
 
+/** Why a portrait is refused. */
 export type FaceErrorCode = keyof typeof FACE_ERRORS;
 
 /** A portrait is refused. The message may be shown to the user who uploaded it. */
@@ -67,4 +68,5 @@ export const FACE_WARNINGS = {
   CROPPED: 'There is little space around the head, so it will move less.',
 } as const;
 
+/** What could be better about an accepted portrait. */
 export type FaceWarning = keyof typeof FACE_WARNINGS;

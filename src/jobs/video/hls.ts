@@ -33,6 +33,7 @@ export const frameCount = (samples: number, rate: number): number =>
 /** File names of the initialisation segment, the playlist and the media segments. */
 export const INIT_NAME = 'init.mp4';
 export const PLAYLIST_NAME = 'output.m3u8';
+/** @param index from 0 */
 export const segmentName = (index: number): string =>
   `segment-${String(index).padStart(4, '0')}.m4s`;
 

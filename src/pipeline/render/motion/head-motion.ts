@@ -8,6 +8,7 @@ import { Spring } from './spring.ts';
 
 /** Axes of the head: angles in radians, translations in pixels of a 512 picture. */
 const AXES = ['yaw', 'pitch', 'roll', 'shiftX', 'shiftY'] as const;
+/** One of AXES. */
 export type Axis = (typeof AXES)[number];
 
 /**
