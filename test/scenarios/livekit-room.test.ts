@@ -15,7 +15,9 @@ import {
 } from '../harness/room-session.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
 import { synthesize } from '../harness/speech.ts';
+import { until } from '../harness/until.ts';
 import { sleep } from '../../src/base/time.ts';
+import { Random } from '../../src/pipeline/render/motion/random.ts';
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -122,6 +124,61 @@ test('a connection that breaks is restored by the client, and the session goes o
       `${scenario}: ${before.video.framesDecoded} -> ${video.framesDecoded}`,
     );
   }
+  assert.deepEqual(
+    client.words.filter((word) => word === 'STOP' || word === 'ERROR'),
+    [],
+  );
+});
+
+test('interruptions of speech and of connections in any order leave a session that speaks', async (t) => {
+  const { client, url, token } = await openSession(t);
+  const viewer = await openPage(t);
+  await viewer.joinRoom(url, token);
+  await client.waitFor('START');
+  const { pcm } = await synthesize(LABIAL_SENTENCE);
+  const random = new Random(15);
+  const { page } = viewer;
+  const actions: readonly (() => unknown)[] = [
+    () => {
+      client.speak(pcm);
+    },
+    () => {
+      client.send('SKIP');
+    },
+    () => {
+      const speech = Buffer.from(pcm.buffer, pcm.byteOffset, 64_000);
+      client.send(new Uint8Array(Buffer.concat([Buffer.from('PLAY_IMMEDIATE'), speech])));
+    },
+    () => page.evaluate("void probe.room.simulateScenario('signal-reconnect').catch(() => {})"),
+    () => page.evaluate("void probe.room.simulateScenario('full-reconnect').catch(() => {})"),
+  ];
+  const done: number[] = [];
+  for (let step = 0; step < 16; step++) {
+    const action = Math.floor(random.next() * actions.length);
+    done.push(action);
+    await actions[action]!();
+    await sleep(600 * random.next());
+  }
+  await until(() => page.evaluate("probe.room.state === 'connected'") as Promise<boolean>, 30_000);
+  client.send('SKIP');
+  await until(async () => {
+    const words = client.words.filter((word) => word === 'SPEAK' || word === 'SILENT');
+    return words.at(-1) !== 'SPEAK';
+  }, 10_000);
+  const events = client.words.filter((word) => word === 'SPEAK' || word === 'SILENT');
+  assert.ok(
+    events.every((word, index) => (word === 'SPEAK') === (index % 2 === 0)),
+    `${events.join(' ')} after ${done.join(' ')}`,
+  );
+  await viewer.take();
+  const from = client.messages.length;
+  client.speak(pcm);
+  await client.waitFor('SILENT', { from, limitMs: 30_000 });
+  const { sound } = await viewer.take();
+  assert.ok(
+    sound.some((sample) => Math.abs(sample) > 3000),
+    `nothing is heard after ${done.join(' ')}`,
+  );
   assert.deepEqual(
     client.words.filter((word) => word === 'STOP' || word === 'ERROR'),
     [],
