@@ -34,9 +34,30 @@ async function rest({ url, apiKey }: Server): Promise<void> {
   }
 }
 
+/** Sends an avatar to a LiveKit server that is not there. */
+async function failToJoin({ url, apiKey }: Server): Promise<void> {
+  const headers = { 'x-service-api-key': apiKey, 'content-type': 'application/json' };
+  const post = async (path: string, body: unknown): Promise<Record<string, string>> => {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    return (await response.json()) as Record<string, string>;
+  };
+  const faces = await fetch(`${url}/faces`, { headers });
+  const [face] = (await faces.json()) as { id: string }[];
+  const { session_token } = await post('/compose/token', { faceId: face?.id });
+  await post('/integrations/livekit/agents', {
+    session_token,
+    livekit_token: 'token',
+    livekit_url: 'ws://127.0.0.1:9',
+  });
+}
+
 /**
  * Goes on until `seconds` are over: speaking, quiet and interrupted sessions, one over a bad line,
- * new ones every few seconds, REST calls good and bad.
+ * one in a LiveKit room, new ones every few seconds, REST calls good and bad.
  */
 async function exercise(context: Context, server: Server, seconds: number): Promise<Fleet> {
   const fleet = await startFleet(context, server, { processes: 1 });
@@ -48,6 +69,9 @@ async function exercise(context: Context, server: Server, seconds: number): Prom
     { cycleSeconds: 4, speechSeconds: 2, pace: 'realtime' },
     { ...PERFECT, lossPercent: 3, delayMs: 15, jitterMs: 10 },
   );
+  const inRoom = await startFleet(context, server, { processes: 1, kind: 'livekit' });
+  await inRoom.openPatiently({ cycleSeconds: 4, speechSeconds: 2, pace: 'burst' });
+  await failToJoin(server);
   while (performance.now() < until) {
     await rest(server);
     const { peer } = await fleet.openPatiently();

@@ -82,7 +82,9 @@ export const conversations: Dashboard = {
           'Requests that failed after their repetition, by reason.',
           [
             {
-              expr: sumBy('role, kind, reason', rate('mouthpiece_provider_faults_total')),
+              expr:
+                `${sumBy('role, kind, reason', rate('mouthpiece_provider_faults_total'))} > 0 ` +
+                'or vector(0)',
               legend: '{{role}} {{kind}}: {{reason}}',
             },
           ],

@@ -13,8 +13,8 @@ export const ROOM_METRICS = {
   ),
   mouthpiece_livekit_messages_dropped_total: counter(
     'front',
-    'Signal messages of viewers that were not read: over the budget of the viewer, too large, or ' +
-      'malformed.',
+    'Messages that were not read: signal messages of viewers and LiveKit servers, and data ' +
+      'messages in rooms. Over the budget, too large, or malformed.',
     { reason: ['rate', 'too_large', 'malformed'] },
   ),
   mouthpiece_livekit_room_errors_total: counter(

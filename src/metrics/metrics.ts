@@ -32,7 +32,7 @@ type PromMetric = client.Counter | client.Gauge | client.Histogram;
  * A metric with at most so many label combinations is written as 0 from the start, so that its
  * first event is an increase.
  */
-const MAX_ZEROED_SERIES = 96;
+const MAX_ZEROED_SERIES = 192;
 
 /** All metrics of this process; writes those of the main thread. */
 export class Metrics implements Meter<'front'> {
