@@ -46,9 +46,12 @@ const MAX_END_WAIT_MS = 2000;
 const INTERRUPT_MS = 260;
 /** After an interruption without words the face goes on. */
 const RESUME_MS = 1200;
-/** The library's own time limits, beyond those of the providers: those tell what failed. */
+/**
+ * The library's own time limits, beyond those of the providers: those tell what failed. A reply
+ * waits for 20 s of its model and 8 s of its voice at most.
+ */
 const TRANSCRIPT_WAIT_MS = 20_000;
-const SPEECH_WAIT_MS = 60_000;
+const SPEECH_WAIT_MS = 30_000;
 /** Pause between looks whether the ring has room. */
 const ROOM_POLL_MS = 20;
 /** Key of a frame's clause in its user data. */
