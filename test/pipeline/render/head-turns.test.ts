@@ -3,14 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { native } from '../../../src/native/addon.ts';
-import { BREATH_CELL } from '../../../src/media/face-asset.ts';
+import { BREATH_CELL, LANDMARK_COUNT } from '../../../src/media/face-asset.ts';
 import { POSE_INDEX } from '../../../src/media/articulation.ts';
 import { FaceMotion } from '../../../src/pipeline/render/motion/face-motion.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
 
 /** Grey levels between two neighbouring pixels of the ramp at rest. */
 const SLOPE = 0.45;
+/** Pixels over which a fold is seen. */
+const SPAN = 8;
 /** A face's limit, radians. An angle beyond it is eased down to it. */
 const LIMIT = 0.1;
 const TURN = 3 * LIMIT;
@@ -23,9 +25,33 @@ function ramp(isDown: boolean): Canvas {
   }
   return new Canvas(
     new native.FaceAsset(
-      syntheticAsset({ neutral, limits: { ...limits, yaw: LIMIT, pitch: LIMIT, roll: LIMIT } }),
+      syntheticAsset({
+        neutral,
+        landmarks: solid(),
+        limits: { ...limits, yaw: LIMIT, pitch: LIMIT, roll: LIMIT },
+      }),
     ),
   );
+}
+
+/**
+ * Landmarks with depth: on half an ellipsoid, evenly spread where the synthetic face has no place
+ * for them.
+ */
+function solid(): Float32Array {
+  const { landmarks } = syntheticParts();
+  const middle = { x: AXIS, y: 270 };
+  const radius = { x: 115, y: 170, z: 80 };
+  for (let i = 0; i < LANDMARK_COUNT; i++) {
+    let [x, y] = [landmarks[3 * i]! - middle.x, landmarks[3 * i + 1]! - middle.y];
+    if (x === 0 && y === 0) {
+      const [r, turn] = [Math.sqrt(i / LANDMARK_COUNT), i * 2.4];
+      [x, y] = [radius.x * r * Math.cos(turn), radius.y * r * Math.sin(turn)];
+    }
+    const depth = Math.sqrt(Math.max(0, 1 - (x / radius.x) ** 2 - (y / radius.y) ** 2));
+    landmarks.set([middle.x + x, middle.y + y, -radius.z * depth], 3 * i);
+  }
+  return landmarks;
 }
 
 for (const isDown of [false, true]) {
@@ -37,19 +63,21 @@ for (const isDown of [false, true]) {
         for (const roll of [-TURN, 0, TURN]) {
           const pose = poseOf({ yaw, pitch, roll, shiftX: 6, shiftY: -6 });
           const { picture } = canvas.show(VISEMES.rest, 1, pose);
-          let [least, most] = [0, 0];
-          for (let i = 0; i < SIZE * (SIZE - 1); i++) {
-            if (!isDown && i % SIZE === SIZE - 1) {
+          let [least, most, rise] = [0, 0, 0];
+          for (let i = 0; i < SIZE * (SIZE - SPAN); i++) {
+            if (!isDown && i % SIZE >= SIZE - SPAN) {
               continue;
             }
             const step = picture[i + beside]! - picture[i]!;
-            least = Math.min(least, step);
+            const span = picture[i + SPAN * beside]! - picture[i]!;
             most = Math.max(most, step);
+            least = Math.min(least, span);
+            rise = Math.max(rise, span);
           }
-          // One back is rounding, more is a fold. Three at once are seven times the slope: a tear.
+          // Three at once are seven times the slope: a tear. A fold brightens backwards.
           assert.ok(
-            least >= -1 && most <= 2,
-            `${[yaw, pitch, roll].join(' ')}: steps from ${least} to ${most}`,
+            most <= 2 && least >= 0 && rise <= 2 * SPAN * SLOPE,
+            `${[yaw, pitch, roll].join(' ')}: steps to ${most}, spans from ${least} to ${rise}`,
           );
         }
       }

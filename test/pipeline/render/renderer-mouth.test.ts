@@ -11,6 +11,12 @@ const PIXELS = SIZE * SIZE;
 /** V of the inside of a mouth without other colours. */
 const INSIDE = 230;
 
+/** Outlines of both lips in the FaceMesh topology. */
+const LIPS = [
+  ...[78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308, 95, 88, 178, 87, 14, 317, 402, 318, 324],
+  ...[61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291, 146, 91, 181, 84, 17, 314, 405, 321, 375],
+];
+
 describe('mouth', () => {
   test('opens with `open` and with `jaw`, monotonically, from nothing', () => {
     for (const name of ['open', 'jaw'] as const) {
@@ -38,6 +44,31 @@ describe('mouth', () => {
     ]) {
       assert.equal(canvas.show(shape).opening(), 0, JSON.stringify(shape));
     }
+  });
+
+  test('a crooked mouth is itself at rest, opens on both sides, and stays crooked', () => {
+    const { landmarks } = syntheticParts();
+    // The line between the lips falls to the right by a tenth.
+    for (const index of LIPS) {
+      landmarks[index * 3 + 1]! += (landmarks[index * 3]! - AXIS) / 10;
+    }
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ landmarks })));
+    assert.deepEqual(canvas.show(VISEMES.rest).picture, syntheticParts().neutral);
+    canvas.show(VISEMES.aa);
+    let [left, right, leftY, rightY] = [0, 0, 0, 0];
+    canvas.picture.subarray(PIXELS * 1.25).forEach((v, i) => {
+      const [x, y] = [2 * (i % (SIZE / 2)) + 0.5, Math.floor(i / (SIZE / 2))];
+      if (v > 180 && x < AXIS) {
+        left++;
+        leftY += y;
+      } else if (v > 180) {
+        right++;
+        rightY += y;
+      }
+    });
+    assert.ok(left > 100 && right > 100, `${left} pixels left, ${right} right`);
+    assert.ok(right / left > 0.6 && right / left < 1.7, `${left} pixels left, ${right} right`);
+    assert.ok(rightY / right > leftY / left + 0.5, 'the opening falls to the right as well');
   });
 
   test('`tuck` shows a strip of teeth, far less than an open vowel', () => {
