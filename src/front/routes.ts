@@ -10,6 +10,7 @@ import { faceRoutes } from './api/faces.ts';
 import { historyRoutes } from './api/history.ts';
 import { integrationRoutes, type IntegrationDeps } from './api/integrations.ts';
 import { documentRoutes } from './api/openapi.ts';
+import { ownFaceRoutes } from './api/own-faces.ts';
 import { rateLimiterRoutes } from './api/ratelimiter.ts';
 import { type LocalSessions, sessionRoutes } from './api/sessions.ts';
 import { type SplitSessionDeps, splitSessionRoutes } from './api/split-sessions.ts';
@@ -102,6 +103,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
     ...whepRoutes(watching),
     ...staticRoutes({ videos: options.videos, faceExists, bodyPool }),
     ...faceRoutes(faces),
+    ...ownFaceRoutes(faces),
     ...historyRoutes(services.history),
     ...rateLimiterRoutes(quota),
     ...sessionRoutes({

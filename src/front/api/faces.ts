@@ -3,15 +3,18 @@ import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { uploadedFile } from '../http/body.ts';
 import { empty, file, json } from '../http/reply.ts';
-import { route, type Route } from '../http/route.ts';
+import { type MultipartFile, route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { Faces, FaceSummary } from '../faces/faces.ts';
 import { fileResponses, idText, KIB, MIB } from './field-schemas.ts';
 
 /** An uploaded portrait. */
 const MAX_IMAGE_BYTES = 32 * MIB;
+/** The form that holds it. */
+export const MAX_UPLOAD_BYTES = MAX_IMAGE_BYTES + 64 * KIB;
 
-const faceSchema = z
+/** A face in the list. */
+export const faceSchema = z
   .object({
     id: z.string(),
     name: z.string(),
@@ -27,7 +30,8 @@ const faceSchema = z
   })
   .meta({ id: 'Face' });
 
-const warningsSchema = z.array(z.string()).meta({
+/** What could be better about a portrait. */
+export const warningsSchema = z.array(z.string()).meta({
   description:
     'Codes of what could be better about the portrait: ROTATED (it was upside down or on its side, ' +
     'and was turned), TURNED, MOUTH_OPEN, CHIN_COVERED, EYES_HIDDEN, EYES_CLOSED, DARK, ' +
@@ -62,6 +66,7 @@ export function faceRoutes(faces: Faces): Route[] {
       tag: 'Faces',
       auth: 'key',
       deprecated: true,
+      successor: '/faces',
       summary: 'Make a face from one portrait',
       audit: 'face.create',
       aliases: [{ method: 'POST', path: '/generateFaceID' }],
@@ -69,7 +74,7 @@ export function faceRoutes(faces: Faces): Route[] {
       body: {
         kind: 'multipart',
         schema: z.object({ image: uploadedFile }),
-        limitBytes: MAX_IMAGE_BYTES + 64 * KIB,
+        limitBytes: MAX_UPLOAD_BYTES,
       },
       responses: {
         200: {
@@ -80,23 +85,8 @@ export function faceRoutes(faces: Faces): Route[] {
       refusals: ['QUEUE_FULL', 'CONFLICT'],
       timeoutMs: 60_000,
       async handler({ body, query, caller }) {
-        const { bytes, fileName } = body.image;
-        if (!looksLikeAnImage(bytes)) {
-          throw invalidField(
-            'body',
-            'image',
-            'This is not a JPEG, PNG or WebP image. Upload a photo in one of these formats',
-            'image_format',
-          );
-        }
-        if (bytes.length > MAX_IMAGE_BYTES) {
-          throw new ServiceError(
-            'BODY_TOO_LARGE',
-            `The image is larger than ${MAX_IMAGE_BYTES / MIB} MiB. Send a smaller one.`,
-          );
-        }
-        const name = query.face_name ?? (nameFromFile(fileName) || 'Untitled face');
-        const face = await faces.create(caller.ownerId, name, bytes);
+        const { bytes, name } = portraitOf(body.image);
+        const face = await faces.create(caller.ownerId, query.face_name ?? name, bytes);
         return json({
           face_id: face.id,
           character_uid: face.id,
@@ -111,6 +101,7 @@ export function faceRoutes(faces: Faces): Route[] {
       tag: 'Faces',
       auth: 'key',
       deprecated: true,
+      successor: '/faces',
       summary: 'Progress of the creation of a face',
       aliases: [
         { method: 'POST', path: '/getRequestStatus' },
@@ -190,6 +181,31 @@ export function faceRoutes(faces: Faces): Route[] {
 }
 
 /**
+ * An uploaded portrait, with a name for its face.
+ * @throws ValidationError, ServiceError BODY_TOO_LARGE
+ */
+export function portraitOf({ bytes, fileName }: MultipartFile): {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+} {
+  if (!looksLikeAnImage(bytes)) {
+    throw invalidField(
+      'body',
+      'image',
+      'This is not a JPEG, PNG or WebP image. Upload a photo in one of these formats',
+      'image_format',
+    );
+  }
+  if (bytes.length > MAX_IMAGE_BYTES) {
+    throw new ServiceError(
+      'BODY_TOO_LARGE',
+      `The image is larger than ${MAX_IMAGE_BYTES / MIB} MiB. Send a smaller one.`,
+    );
+  }
+  return { bytes, name: nameFromFile(fileName) || 'Untitled face' };
+}
+
+/**
  * Checks the first bytes, so that other files are refused before they take a place in the queue.
  */
 function looksLikeAnImage(bytes: Uint8Array): boolean {
@@ -211,7 +227,8 @@ const nameFromFile = (fileName: string): string =>
     .trim()
     .slice(0, 100);
 
-const toJson = (face: FaceSummary): z.input<typeof faceSchema> => ({
+/** A face as the interface tells it. */
+export const toJson = (face: FaceSummary): z.input<typeof faceSchema> => ({
   id: face.id,
   name: face.name,
   owner_id: face.ownerId ?? null,

@@ -72,9 +72,12 @@ export class FaceRecords {
   /** Changes a record. @returns false when it was deleted meanwhile */
   async update(
     id: string,
-    change: Partial<Pick<FaceRecord, 'status' | 'error' | 'warnings'>>,
+    change: Partial<Pick<FaceRecord, 'name' | 'status' | 'error' | 'warnings'>>,
   ): Promise<boolean> {
     const fields: (string | number)[] = ['updatedAt', wallMs()];
+    if (change.name) {
+      fields.push('name', change.name);
+    }
     if (change.status) {
       fields.push('status', change.status);
     }

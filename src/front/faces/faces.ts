@@ -180,6 +180,12 @@ export class Faces {
     return { status: record.status };
   }
 
+  /** Renames a face. @returns false when the owner has no such face */
+  async rename(ownerId: string, faceId: string, name: string): Promise<boolean> {
+    const record = await this.#own(ownerId, faceId);
+    return record !== undefined && (await this.#options.records.update(faceId, { name }));
+  }
+
   /**
    * Deletes a face. Running sessions keep its asset.
    * @returns false when the owner has no such face

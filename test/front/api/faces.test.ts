@@ -171,3 +171,37 @@ test('the queue of faces is bounded; its refusals carry Retry-After', async () =
     );
   }
 });
+
+test('a face as a resource: made, read, renamed and deleted, by its owner alone', async () => {
+  const form = new FormData();
+  const portrait = await readFile(path.join(ROOT, 'models/faces/ava.webp'));
+  form.set('image', new File([Buffer.from(portrait)], 'me.webp'));
+  form.set('name', 'First name');
+  const made = await server.call('/faces', { method: 'POST', body: form });
+  assert.equal(made.status, 202);
+  assert.equal(made.headers.get('deprecation'), null);
+  const address = made.headers.get('location')!;
+  const { id, name, status } = await jsonOf(made);
+  assert.deepEqual([address, name], [`/faces/${String(id)}`, 'First name']);
+  assert.match(String(status), /^(?:pending|processing)$/);
+  assert.equal((await untilDone(String(id)))['status'], 'completed');
+
+  const read = await jsonOf(await server.call(address));
+  assert.deepEqual([read['status'], read['warnings']], ['completed', []]);
+  const renamed = await server.call(address, { method: 'PATCH', json: { name: ' Second name ' } });
+  assert.deepEqual([renamed.status, (await jsonOf(renamed))['name']], [200, 'Second name']);
+  const wrong = await server.call(address, { method: 'PATCH', json: { name: '' } });
+  assert.equal(wrong.status, 422);
+  for (const method of ['GET', 'PATCH', 'DELETE'] as const) {
+    const json = method === 'PATCH' ? { json: { name: 'theirs' } } : {};
+    assert.equal((await server.call(address, { method, key: otherKey, ...json })).status, 404);
+  }
+  const fixed = await server.call('/faces/ava', { method: 'PATCH', json: { name: 'mine' } });
+  assert.equal(fixed.status, 404, 'default faces belong to the server');
+  assert.equal((await jsonOf(await server.call('/faces/ava')))['status'], 'completed');
+
+  assert.equal((await server.call(address, { method: 'DELETE' })).status, 204);
+  assert.equal((await server.call(address)).status, 404);
+  const text = await server.call('/faces', { method: 'POST', json: {} });
+  assert.equal(text.status, 415);
+});
