@@ -9,6 +9,12 @@ export const CLUSTER_SETTINGS = {
     'URL at which the other servers of REDIS_URL reach this one (http://10.0.0.5:8080). ' +
       'Unset: HOST and PORT; where HOST is 0.0.0.0, the first address of the machine.',
   ),
+  SETTINGS_FILE: setting(
+    text,
+    undefined,
+    'File of settings, one NAME=value a line, below those of the environment. SIGHUP reads it again: ' +
+      'log level, limits by key and address, and DRAIN_SECONDS take effect then, others at a restart.',
+  ),
   ADMIN_PORT: setting(
     integer(0, 65535),
     undefined,

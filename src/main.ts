@@ -5,8 +5,9 @@ import { isatty } from 'node:tty';
 import { reportDefectsTo } from './base/guard.ts';
 import { createLogger } from './base/log.ts';
 import { monotonicMs } from './base/time.ts';
-import { ConfigError, loadConfig, shownConfig } from './config.ts';
+import { ConfigError, shownConfig } from './config.ts';
 import { startServer, type RunningServer } from './server.ts';
+import { changedSettings, readSettings } from './settings-file.ts';
 
 function fail(message: string): never {
   process.stderr.write(`mouthpiece: ${message}\n`);
@@ -29,14 +30,13 @@ await readFile(new URL(import.meta.url));
 
 let config;
 try {
-  config = loadConfig(process.env);
+  config = readSettings(process.env);
 } catch (error) {
   if (!(error instanceof ConfigError)) {
     throw error;
   }
   fail(`bad configuration\n${error.message.replaceAll(/^/gm, '  ')}`);
 }
-const { DRAIN_SECONDS, READY_JSON } = config;
 const log = createLogger(config.LOG_LEVEL);
 log.info({ config: shownConfig(config) }, 'settings in effect');
 reportDefectsTo((where, error, missed) => {
@@ -61,6 +61,8 @@ const SAME_SIGNAL_MS = 1000;
 /** At a terminal, SIGHUP says that the terminal closed. A daemon is asked to reload. */
 const isAtTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
 let server: RunningServer | undefined;
+/** Those in effect: SIGHUP changes some. */
+let settings = config;
 let isHurried = false;
 let stopSinceMs: number | undefined;
 
@@ -79,11 +81,11 @@ async function stop(signal: string): Promise<void> {
     process.exit(0);
   }
   log.info(
-    { signal, sessions: server.sessions.size, drainSeconds: DRAIN_SECONDS },
+    { signal, sessions: server.sessions.size, drainSeconds: settings.DRAIN_SECONDS },
     'draining; a second signal ends at once',
   );
   try {
-    await server.stop(DRAIN_SECONDS * 1000, () => isHurried);
+    await server.stop(settings.DRAIN_SECONDS * 1000, () => isHurried);
   } catch (error) {
     log.error({ err: error }, 'the server did not stop cleanly');
     process.exit(1);
@@ -92,7 +94,26 @@ async function stop(signal: string): Promise<void> {
   process.exit(0);
 }
 
-/** SIGHUP: stops at a terminal; a daemon reads its certificate again. */
+/** Reads SETTINGS_FILE again. Settings that are refused change nothing. */
+function reloadSettings(running: RunningServer): void {
+  try {
+    const next = readSettings(process.env);
+    const { now, atRestart } = changedSettings(settings, next);
+    running.reconfigure(next);
+    settings = { ...settings, ...Object.fromEntries(now.map((name) => [name, next[name]])) };
+    log.info(
+      { now, atRestart },
+      'SIGHUP: settings read again; what has changed, and when it counts',
+    );
+  } catch (error) {
+    if (!(error instanceof ConfigError)) {
+      throw error;
+    }
+    log.error({ problems: error.message }, 'SIGHUP: bad settings; the old ones stay in effect');
+  }
+}
+
+/** SIGHUP: stops at a terminal; a daemon reads its settings and its certificate again. */
 async function hangUp(): Promise<void> {
   if (isAtTerminal) {
     await stop('SIGHUP');
@@ -102,6 +123,7 @@ async function hangUp(): Promise<void> {
     log.info('SIGHUP ignored: the server is starting or stopping');
     return;
   }
+  reloadSettings(server);
   const files = await server.reloadCertificate().catch((error: unknown) => {
     log.error(
       { err: error },
@@ -113,14 +135,9 @@ async function hangUp(): Promise<void> {
     return;
   }
   if (files === undefined) {
-    log.warn(
-      'SIGHUP: there is no certificate to read. Settings take effect at a restart (SIGTERM drains first)',
-    );
+    log.info('SIGHUP: there is no certificate to read');
   } else {
-    log.info(
-      files,
-      'SIGHUP: new connections get the new certificate. Settings take effect at a restart',
-    );
+    log.info(files, 'SIGHUP: new connections get the new certificate');
   }
 }
 
@@ -157,7 +174,7 @@ function greeting({ url, apiKey, apiKeyFile, isKeyNew }: RunningServer): string 
 }
 
 process.stdout.write(
-  READY_JSON
+  config.READY_JSON
     ? `${JSON.stringify({ ready: true, url: server.url, apiKey: server.apiKey })}\n`
     : greeting(server),
 );

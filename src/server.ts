@@ -4,8 +4,9 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { CloseStack } from './base/close-stack.ts';
 import { newSecret } from './base/ids.ts';
-import type { Logger } from './base/log.ts';
+import { type Logger, setLogLevel } from './base/log.ts';
 import type { Config } from './config.ts';
+import type { ReloadableConfig } from './settings-file.ts';
 import { Cluster } from './front/cluster/cluster.ts';
 import { Relay } from './front/cluster/relay.ts';
 import { RelayTickets } from './front/cluster/relay-tickets.ts';
@@ -69,6 +70,8 @@ export interface RunningServer {
    * @throws Error when they cannot be used: the old certificate then stays in use
    */
   reloadCertificate(): Promise<{ readonly certificate: string; readonly key: string } | undefined>;
+  /** Takes over the settings that can change while the server runs. */
+  reconfigure(config: ReloadableConfig): void;
   /**
    * Refuses new sessions, lets running ones finish for `drainMs` or until `isHurried`, then stops
    * everything.
@@ -321,6 +324,12 @@ async function compose(config: Config, log: Logger, closers: CloseStack): Promis
       }
       await http.reloadCertificate();
       return { certificate: files.certFile, key: files.keyFile };
+    },
+    reconfigure(next) {
+      setLogLevel(log, next.LOG_LEVEL);
+      services.apiKeys.requestsPerSecond = next.RATE_LIMIT_RPS;
+      services.quota.limit = next.MAX_SESSIONS_PER_KEY;
+      http.setLimits({ ...next, TRUSTED_PROXIES: config.TRUSTED_PROXIES });
     },
     async stop(drainMs, isHurried = () => false) {
       await Promise.all([sessions.drain(drainMs, isHurried), relay.drain(drainMs, isHurried)]);

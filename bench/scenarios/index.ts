@@ -3,6 +3,7 @@ import type { Scenario } from '../scenario.ts';
 import { baseline } from './baseline.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
+import { cluster } from './cluster.ts';
 import { compare } from './compare.ts';
 import { conversations } from './conversations.ts';
 import { hostile } from './hostile.ts';
@@ -26,6 +27,7 @@ export const SCENARIOS: readonly Scenario[] = [
   rest,
   hostile,
   transport,
+  cluster,
   compare,
   baseline,
 ];

@@ -21,11 +21,30 @@ const SECRET_FIELDS = [
 
 let stderr: LogWriter | undefined;
 
+/** Logger made by `createLogger` → sets the level of it and all its children. */
+const levelSetters = new WeakMap<Logger, (level: string) => void>();
+
+/** Changes the level of a logger of `createLogger`, and of all its children. */
+export function setLogLevel(log: Logger, level: string): void {
+  levelSetters.get(log)?.(level);
+}
+
+const valueOf = (level: string): number => pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
+
 /** A logger that writes JSON lines to stderr. @param bindings fields of every line */
 export function createLogger(level: string, bindings: Record<string, unknown> = {}): Logger {
-  return pino(
+  // Children of pino keep the level that they were made with; this hook is theirs too.
+  let threshold = valueOf(level);
+  const log = pino(
     {
-      level,
+      level: 'trace',
+      hooks: {
+        logMethod(args, method, value) {
+          if (value >= threshold) {
+            method.apply(this, args);
+          }
+        },
+      },
       base: bindings,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: {
@@ -35,4 +54,8 @@ export function createLogger(level: string, bindings: Record<string, unknown> = 
     },
     (stderr ??= new LogWriter(2)),
   );
+  levelSetters.set(log, (next) => {
+    threshold = valueOf(next);
+  });
+  return log;
 }

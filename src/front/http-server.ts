@@ -11,7 +11,7 @@ import { pageRoutes } from './api/page.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import { BODY_PACE } from './http/body-reader.ts';
 import { AuditLog } from './http/audit-log.ts';
-import { ClientLimits, type Refusal } from './http/client-limits.ts';
+import { ClientLimits, type ClientLimitSettings, type Refusal } from './http/client-limits.ts';
 import { listen } from './http/listener.ts';
 import type { Caller, Route } from './http/route.ts';
 import { Router } from './http/router.ts';
@@ -48,6 +48,16 @@ export interface SessionSockets {
   readonly rooms: SocketHandlers;
 }
 
+/** The settings of the limits by client address. */
+export type LimitConfig = Pick<
+  Config,
+  | 'TRUSTED_PROXIES'
+  | 'MAX_REQUESTS_PER_ADDRESS'
+  | 'OPEN_RPS_PER_ADDRESS'
+  | 'WRONG_KEYS_PER_MINUTE'
+  | 'CONNECTION_RPS_PER_ADDRESS'
+>;
+
 /** A listening HTTP server. */
 export interface HttpServer {
   readonly port: number;
@@ -64,6 +74,8 @@ export interface HttpServer {
    * @throws Error when they cannot be used
    */
   reloadCertificate(): Promise<void>;
+  /** Changes the limits by client address. */
+  setLimits(config: LimitConfig): void;
   close(): Promise<void>;
 }
 
@@ -139,6 +151,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
       return sockets.connections;
     },
     reloadCertificate: () => listener.reload(),
+    setLimits: (next) => {
+      limits.configure(limitSettings(next));
+    },
     close: () => listener.close(),
   };
 }
@@ -177,16 +192,15 @@ const createLimits = ({
   config,
   onRefused,
 }: Pick<HttpServerOptions, 'config' | 'onRefused'>): ClientLimits =>
-  new ClientLimits(
-    {
-      trustedProxies: config.TRUSTED_PROXIES,
-      requestsAtOnce: config.MAX_REQUESTS_PER_ADDRESS,
-      openRequestsPerSecond: config.OPEN_RPS_PER_ADDRESS,
-      wrongKeysPerMinute: config.WRONG_KEYS_PER_MINUTE,
-      connectionsPerSecond: config.CONNECTION_RPS_PER_ADDRESS,
-    },
-    onRefused,
-  );
+  new ClientLimits(limitSettings(config), onRefused);
+
+const limitSettings = (config: LimitConfig): ClientLimitSettings => ({
+  trustedProxies: config.TRUSTED_PROXIES,
+  requestsAtOnce: config.MAX_REQUESTS_PER_ADDRESS,
+  openRequestsPerSecond: config.OPEN_RPS_PER_ADDRESS,
+  wrongKeysPerMinute: config.WRONG_KEYS_PER_MINUTE,
+  connectionsPerSecond: config.CONNECTION_RPS_PER_ADDRESS,
+});
 
 function createContext(
   options: Pick<HttpServerOptions, 'config' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'log'>,

@@ -8,6 +8,7 @@ import { toHtml } from '../../bench/report/html.ts';
 import { runScenario } from '../../bench/run.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
 import { churn } from '../../bench/scenarios/churn.ts';
+import { cluster } from '../../bench/scenarios/cluster.ts';
 import { latency } from '../../bench/scenarios/latency.ts';
 import { network } from '../../bench/scenarios/network.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
@@ -42,6 +43,11 @@ small(network, {
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => {
   assert.deepEqual(broken(run, /wrong answers/), []);
+});
+small(cluster, {
+  relayedPingP50Ms: [0.05, 200],
+  relayCpuPercent: [-20, 50],
+  redisCores: [0.001, 50],
 });
 small(transport, {
   oursJoinMs: [0.05, 100],

@@ -83,13 +83,42 @@ test('SIGHUP reads the certificate again, keeps connections, refuses a bad file'
   after.destroy();
 });
 
-test('SIGHUP to a daemon without a certificate is logged', async (t) => {
-  const server = await startServer();
+test('SIGHUP reads the settings again: limits and log level count at once, bad ones never', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-settings-'));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = path.join(folder, 'settings');
+  await writeFile(file, '# of the test\nRATE_LIMIT_RPS=1000\nLOG_LEVEL="silent"\nREGION=here\n');
+  const server = await startServer({ env: { SETTINGS_FILE: file, LOG_LEVEL: '' } });
   t.onTestFinished(async () => {
     await server.stop();
   });
+  const statuses = async (): Promise<number[]> => {
+    const headers = { 'x-service-api-key': server.apiKey };
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () => fetch(`${server.url}/faces`, { headers })),
+    );
+    return replies.map(({ status }) => status);
+  };
+  assert.ok((await statuses()).every((status) => status === 200));
+  assert.deepEqual(
+    server.logs.filter((line) => !line.includes('"ready"')),
+    [],
+  );
+
+  await writeFile(file, 'RATE_LIMIT_RPS=1\nLOG_LEVEL=info\nREGION=there\n');
   server.process.kill('SIGHUP');
   await untilLogged(server, /SIGHUP: there is no certificate/);
+  const line = server.logs.find((text) => text.includes('SIGHUP: settings'))!;
+  const { now, atRestart } = JSON.parse(line) as Record<string, string[]>;
+  assert.deepEqual([now!.toSorted(), atRestart], [['LOG_LEVEL', 'RATE_LIMIT_RPS'], ['REGION']]);
+  assert.ok((await statuses()).includes(429), 'the new limit holds');
+
+  await writeFile(file, 'RATE_LIMIT_RPS=many\n');
+  server.process.kill('SIGHUP');
+  await untilLogged(server, /RATE_LIMIT_RPS=many.*bad settings/);
+  await writeFile(file, 'this is no setting\n');
+  server.process.kill('SIGHUP');
+  await untilLogged(server, /line 1 is not NAME=value/);
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
 });
 

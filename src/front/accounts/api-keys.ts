@@ -40,11 +40,12 @@ const MAX_KEY_LENGTH = 512;
 /** Creates, authenticates and revokes API keys. */
 export class ApiKeys {
   readonly #store: RedisStore;
-  readonly #requestsPerSecond: number;
+  /** Requests that a key may send. SIGHUP may change it. */
+  requestsPerSecond: number;
 
   constructor(store: RedisStore, requestsPerSecond: number) {
     this.#store = store;
-    this.#requestsPerSecond = requestsPerSecond;
+    this.requestsPerSecond = requestsPerSecond;
   }
 
   /** Creates a key. Its text cannot be read again later. */
@@ -92,7 +93,7 @@ export class ApiKeys {
     }
     const hash = hashSecret(key);
     const id = hash.slice(0, ID_DIGITS);
-    const rate = this.#requestsPerSecond;
+    const rate = this.requestsPerSecond;
     const [stored, ownerId, name, revokedAt, waitMs, role] = (await this.#store.run(
       AUTHENTICATE,
       [keys.apiKey(id), keys.apiKeyBucket(id)],

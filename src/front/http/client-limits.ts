@@ -91,7 +91,7 @@ interface Account {
  * it reports.
  */
 export class ClientLimits {
-  readonly #options: ClientLimitSettings;
+  #options: ClientLimitSettings;
   readonly #onRefused: (reason: Refusal) => void;
   readonly #addresses: Addresses;
   readonly #now: () => number;
@@ -109,6 +109,14 @@ export class ClientLimits {
     this.#onRefused = onRefused;
     this.#addresses = new Addresses(options.trustedProxies);
     this.#now = now;
+  }
+
+  /** Changes the limits, but not the proxies. Rates that were used up are full again. */
+  configure(options: ClientLimitSettings): void {
+    this.#options = options;
+    for (const account of this.#accounts.values()) {
+      Object.assign(account, this.#buckets());
+    }
   }
 
   /** The address that a request counts for; undefined when it has no limits. */
@@ -222,12 +230,16 @@ export class ClientLimits {
   }
 
   #newAccount(): Account {
-    const { openRequestsPerSecond, wrongKeysPerMinute, connectionsPerSecond } = this.#options;
-    const nowMs = this.#now();
     if (this.#accounts.size >= MAX_ADDRESSES) {
       const [oldest] = this.#accounts.keys();
       this.#accounts.delete(oldest!);
     }
+    return { ...this.#buckets(), atOnce: 0 };
+  }
+
+  #buckets(): Omit<Account, 'atOnce'> {
+    const { openRequestsPerSecond, wrongKeysPerMinute, connectionsPerSecond } = this.#options;
+    const nowMs = this.#now();
     return {
       open: new Bucket(openRequestsPerSecond, openRequestsPerSecond * OPEN_BURST_SECONDS, nowMs),
       wrong: new Bucket(wrongKeysPerMinute / 60, wrongKeysPerMinute, nowMs),
@@ -236,7 +248,6 @@ export class ClientLimits {
         connectionsPerSecond * CONNECTION_BURST_SECONDS,
         nowMs,
       ),
-      atOnce: 0,
     };
   }
 

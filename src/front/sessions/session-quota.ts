@@ -11,11 +11,12 @@ export const SLOT_TTL_MS = 30_000;
 /** The slots of all API keys, in Redis. */
 export class SessionQuota {
   readonly #store: RedisStore;
-  readonly #limit: number;
+  /** Sessions that a key may have. SIGHUP may change it. */
+  limit: number;
 
   constructor(store: RedisStore, sessionsPerKey: number) {
     this.#store = store;
-    this.#limit = sessionsPerKey;
+    this.limit = sessionsPerKey;
   }
 
   /**
@@ -27,7 +28,7 @@ export class SessionQuota {
     const [granted, , waitMs] = (await this.#store.run(
       ACQUIRE_SLOT,
       [keys.apiKeyLive(keyId), keys.apiKey(keyId)],
-      [sessionId, this.#limit, SLOT_TTL_MS],
+      [sessionId, this.limit, SLOT_TTL_MS],
     )) as [number, number, number];
     if (granted === -1) {
       throw new ServiceError('INVALID_API_KEY', 'The API key that made this token was revoked.');
@@ -35,7 +36,7 @@ export class SessionQuota {
     if (granted !== 1) {
       throw new ServiceError(
         'RATE_LIMITED',
-        `This API key has ${this.#limit} sessions, which is its limit.`,
+        `This API key has ${this.limit} sessions, which is its limit.`,
         Math.min(10, waitMs / 1000),
       );
     }
@@ -60,10 +61,10 @@ export class SessionQuota {
 
   /** @throws ServiceError RATE_LIMITED when another session would be refused now */
   async check(keyId: string): Promise<void> {
-    if ((await this.usage(keyId)) >= this.#limit) {
+    if ((await this.usage(keyId)) >= this.limit) {
       throw new ServiceError(
         'RATE_LIMITED',
-        `This API key has ${this.#limit} sessions, which is its limit.`,
+        `This API key has ${this.limit} sessions, which is its limit.`,
         5,
       );
     }
