@@ -47,6 +47,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/jobs/face/regions/glasses-rim.ts': 'picture processing',
   'src/jobs/face/regions/head-matte.ts': 'picture processing',
   'src/jobs/face/regions/resting-mouth.ts': 'picture processing',
+  'src/front/api/conversation-request.ts': 'defaults; the bounds are in the API document',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
   'src/pipeline/wav2lip/wav2lip-mel.ts': 'signal processing',
   'src/pipeline/wav2lip/patch-generator.ts':
