@@ -106,6 +106,6 @@ export const conversations: Scenario = {
   name: 'conversations',
   about: 'Lateness of plain sessions beside conversations, which share one thread of turns.',
   options: { codec: 'vp8', sessions: 8, settle: 4, hold: 40, beyond: 5 },
-  small: { sessions: 1, settle: 1, hold: 6, beyond: 250 },
+  small: { sessions: 1, settle: 1, hold: 9, beyond: 250 },
   run,
 };
