@@ -78,6 +78,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
   'src/pipeline/render/motion/face-motion.ts': 'how a face moves after skipped frames',
+  'src/pipeline/render/motion/head-motion.ts': 'how long a head is still',
   'src/jobs/video/audio/pcm-stream.ts MAX_DECODER_ERRORS':
     'how many complaints of a decoder are repeated in one error',
 };
