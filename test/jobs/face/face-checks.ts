@@ -71,7 +71,7 @@ export function assertSound(parts: FaceAssetParts): void {
   const across = parts.width / BREATH_CELL;
   const breath = (x: number, y: number): number =>
     parts.shoulders![Math.floor(y / BREATH_CELL) * across + Math.floor(x / BREATH_CELL)]!;
-  assert.ok(chinY > 400 || breath(noseX, 511) === 255, 'the chest breathes');
+  assert.ok(chinY > 400 || breath(noseX, 511) > 128, 'the chest breathes');
   assert.ok(breath(noseX, noseY) === 0 && breath(2, 2) === 0 && breath(509, 2) === 0);
   for (const [lid, x, y] of [
     [parts.lidLeft, (lx + at(parts, 133)[0]) / 2, ly],
