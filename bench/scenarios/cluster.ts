@@ -269,7 +269,7 @@ async function run(context: Context): Promise<Outcome> {
 export const cluster: Scenario = {
   name: 'cluster',
   about: 'servers that share a Redis: a relayed session, and heartbeats of a thousand servers',
-  options: { sessions: 10, seconds: 16, nodes: 1000, perNode: 100 },
+  options: { sessions: 6, seconds: 16, nodes: 1000, perNode: 100 },
   small: { sessions: 2, seconds: 3, nodes: 50 },
   run,
 };

@@ -48,7 +48,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/jobs/face/regions/head-matte.ts': 'picture processing',
   'src/jobs/face/regions/resting-mouth.ts': 'picture processing',
   'src/front/api/conversation-request.ts': 'defaults; the bounds are in the API document',
+  'src/front/api/faces.ts MAX_UPLOAD_BYTES': 'MAX_IMAGE_BYTES and the form around it',
   'src/front/placement/watchdog.ts': 'how the watchdog counts its own lateness',
+  'src/pipeline/render/motion/head-motion.ts': 'how heads move',
   'src/pipeline/wav2lip/wav2lip-mel.ts': 'signal processing',
   'src/pipeline/wav2lip/patch-generator.ts':
     'the share of a frame that the network of WAV2LIP_MODEL may take; README says it in ' +
@@ -78,7 +80,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/webrtc/rtp/key-frame-recovery.ts DRAIN.maxMs':
     'how long the sender waits for a queue on the way to drain',
   'src/pipeline/render/motion/face-motion.ts': 'how a face moves after skipped frames',
-  'src/pipeline/render/motion/head-motion.ts': 'how long a head is still',
   'src/jobs/video/audio/pcm-stream.ts MAX_DECODER_ERRORS':
     'how many complaints of a decoder are repeated in one error',
 };
