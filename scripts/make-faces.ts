@@ -28,22 +28,31 @@ const USAGE = `npm run faces:make -- [id...] [options]
 Renders the default faces, or the named ones. Finished portraits are kept, so you can interrupt it.
 
   --size PIXELS   width and height (1024)
-  --samples N     rays per pixel and axis (2)
+  --samples N     camera rays per pixel and axis (1)
+  --rays N        rays from each of these hits to a lamp (8)
   --out FOLDER    output folder (models/faces)`;
 
 const { values, positionals } = readArguments(USAGE, {
   size: { type: 'string', default: '1024' },
-  samples: { type: 'string', default: '2' },
+  samples: { type: 'string', default: '1' },
+  rays: { type: 'string', default: '8' },
   out: { type: 'string', default: path.join(ROOT, 'models/faces') },
 });
 
 mkdirSync(WORK, { recursive: true });
+const HEADS = path.join(GENERATOR, 'heads');
 const sources = readdirSync(GENERATOR)
   .filter((file) => /\.(cc|h)$/.test(file))
   .toSorted();
-const version = sources
+const inputs = [
+  ...sources.map((file) => path.join(GENERATOR, file)),
+  ...readdirSync(HEADS)
+    .toSorted()
+    .map((file) => path.join(HEADS, file)),
+];
+const version = inputs
   .reduce(
-    (hash, file) => hash.update(readFileSync(path.join(GENERATOR, file))),
+    (hash, file) => hash.update(readFileSync(file)),
     createHash('sha256').update(FLAGS.join(' ')),
   )
   .digest('hex')
@@ -69,10 +78,11 @@ for (const id of positionals.length > 0 ? positionals : all) {
   if (!all.includes(id)) {
     explain(USAGE, `There is no character "${id}". Choose from: ${all.join(', ')}.`);
   }
-  const picture = path.join(WORK, `${id}-${version}-${values.size}-${values.samples}.ppm`);
+  const quality = [values.size, values.samples, values.rays].join('-');
+  const picture = path.join(WORK, `${id}-${version}-${quality}.ppm`);
   if (!existsSync(picture)) {
     const started = Date.now();
-    await render([id, picture, values.size, values.samples]);
+    await render([id, HEADS, picture, values.size, values.samples, `rays=${values.rays}`]);
     console.log(`${id}: rendered in ${Math.round((Date.now() - started) / 1000)} s`);
   }
   const { data, info } = await sharp(readPpm(picture), {
@@ -84,7 +94,7 @@ for (const id of positionals.length > 0 ? positionals : all) {
   console.log(`${path.join(values.out, `${id}.webp`)}: ${Math.round(info.size / 1024)} KiB`);
 }
 
-/** Runs the generator at low priority, because it uses all cores for about a minute. */
+/** Runs the generator at low priority, because it uses all cores for minutes. */
 async function render(parameters: string[]): Promise<void> {
   const child = spawn(program, parameters, { stdio: 'inherit' });
   if (child.pid !== undefined) {

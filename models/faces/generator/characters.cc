@@ -7,24 +7,7 @@ namespace {
 
 Character ava() {
   Character c{.id = "ava"};
-  c.jawWidth = .93f;
-  c.chin = .90f;
-  c.cheekbone = 1.06f;
-  c.cheekFat = 1.0f;
-  c.faceLength = .97f;
-  c.noseWidth = .88f;
-  c.noseLength = .92f;
-  c.noseBridge = .8f;
-  c.lipUpper = 1.15f;
-  c.lipLower = 1.10f;
-  c.smile = .85f;
-  c.mouthWidth = 1.02f;
-  c.eyeSize = 1.08f;
-  c.eyeTilt = .06f;
-  c.eyeOpen = .97f;
-  c.browThickness = .80f;
-  c.browHeight = .02f;
-  c.neckWidth = .84f;
+  c.browThickness = .70f;
   c.skin = {.66f, .40f, .29f};
   c.lips = {.52f, .17f, .16f};
   c.iris = {.11f, .13f, .06f};
@@ -40,34 +23,24 @@ Character ava() {
   c.backdropLight = {.60f, .56f, .52f};
   c.backdropDark = {.24f, .20f, .19f};
   c.yaw = .05f;
+  c.lipLine = .85f;
+  c.parting = .17f;
+  c.hairline = -.06f;
   c.seed = 11;
   return c;
 }
 
 Character noah() {
   Character c{.id = "noah"};
-  c.jawWidth = 1.04f;
-  c.chin = 1.12f;
-  c.jawHeight = 1.08f;
-  c.cheekFat = .95f;
   c.browThickness = 1.25f;
-  c.browHeight = -.012f;
-  c.noseWidth = 1.02f;
-  c.noseLength = 1.06f;
-  c.noseBridge = 1.2f;
-  c.lipUpper = .82f;
-  c.lipLower = .88f;
-  c.smile = .70f;
-  c.eyeSize = .97f;
-  c.eyeOpen = .96f;
-  c.neckWidth = 1.10f;
-  c.beard = .55f;
+  c.beard = .42f;
   c.skin = {.60f, .35f, .25f};
   c.lips = {.44f, .20f, .17f};
   c.iris = {.10f, .17f, .24f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
   c.brow = {.035f, .021f, .013f};
+  c.hairAmount = .8f;
   c.cloth = {.055f, .105f, .185f};
   c.clothes = Clothes::kCrew;
   c.hair = Hair::kShort;
@@ -81,22 +54,7 @@ Character noah() {
 
 Character mei() {
   Character c{.id = "mei"};
-  c.jawWidth = .98f;
-  c.chin = .92f;
-  c.cheekbone = 1.12f;
-  c.cheekFat = 1.04f;
-  c.faceLength = .96f;
-  c.noseWidth = .98f;
-  c.noseLength = .84f;
-  c.noseBridge = .2f;
-  c.lipUpper = 1.0f;
-  c.lipLower = 1.02f;
-  c.smile = .80f;
-  c.eyeSize = 1.03f;
-  c.eyeTilt = .11f;
-  c.eyeOpen = .92f;
-  c.browThickness = .85f;
-  c.neckWidth = .84f;
+  c.browThickness = .65f;
   c.skin = {.68f, .43f, .30f};
   c.lips = {.50f, .16f, .15f};
   c.iris = {.085f, .045f, .022f};
@@ -112,25 +70,15 @@ Character mei() {
   c.backdropLight = {.42f, .52f, .50f};
   c.backdropDark = {.12f, .17f, .17f};
   c.yaw = .03f;
+  c.browAngle = -.05f;
+  c.hairline = -.04f;
   c.seed = 33;
   return c;
 }
 
 Character samuel() {
   Character c{.id = "samuel"};
-  c.jawWidth = 1.02f;
-  c.chin = 1.08f;
-  c.cheekbone = 1.08f;
-  c.noseWidth = 1.26f;
-  c.noseLength = .98f;
-  c.noseBridge = .5f;
-  c.lipUpper = 1.32f;
-  c.lipLower = 1.30f;
-  c.smile = .75f;
-  c.mouthWidth = 1.06f;
-  c.eyeSize = 1.02f;
   c.browThickness = 1.1f;
-  c.neckWidth = 1.08f;
   c.skin = {.185f, .088f, .053f};
   c.lips = {.20f, .080f, .066f};
   c.iris = {.045f, .022f, .012f};
@@ -142,7 +90,7 @@ Character samuel() {
   c.cloth = {.50f, .31f, .07f};
   c.clothes = Clothes::kCrew;
   c.hair = Hair::kCurly;
-  c.hairAmount = .62f;
+  c.hairAmount = .36f;
   c.beard = .30f;
   c.lashes = .9f;
   c.backdropLight = {.62f, .48f, .36f};
@@ -154,20 +102,7 @@ Character samuel() {
 
 Character priya() {
   Character c{.id = "priya"};
-  c.jawWidth = .95f;
-  c.chin = .92f;
-  c.cheekbone = 1.05f;
-  c.noseWidth = 1.0f;
-  c.noseLength = 1.02f;
-  c.noseBridge = .9f;
-  c.lipUpper = 1.10f;
-  c.lipLower = 1.15f;
-  c.smile = .90f;
-  c.eyeSize = 1.10f;
-  c.eyeTilt = .05f;
-  c.eyeOpen = 1.0f;
   c.browThickness = 1.05f;
-  c.neckWidth = .84f;
   c.skin = {.33f, .170f, .104f};
   c.lips = {.31f, .095f, .088f};
   c.iris = {.055f, .028f, .014f};
@@ -178,33 +113,24 @@ Character priya() {
   c.cloth2 = {.60f, .30f, .26f};
   c.clothes = Clothes::kBlazer;
   c.hair = Hair::kLong;
-  c.hairAmount = .86f;
   c.lashes = 1.25f;
   c.makeup = .45f;
   c.backdropLight = {.60f, .50f, .42f};
   c.backdropDark = {.22f, .16f, .14f};
   c.yaw = -.04f;
+  c.hairAmount = .8f;
+  c.parting = .03f;
+  c.hairline = -.05f;
+  c.lightSide = 1;
   c.seed = 66;
   return c;
 }
 
 Character walter() {
   Character c{.id = "walter"};
-  c.jawWidth = 1.05f;
-  c.chin = 1.10f;
-  c.cheekFat = 1.08f;
-  c.noseWidth = 1.14f;
-  c.noseLength = 1.12f;
-  c.noseBridge = 1.2f;
-  c.lipUpper = .70f;
-  c.lipLower = .82f;
-  c.smile = .70f;
-  c.eyeSize = .94f;
-  c.eyeOpen = .92f;
   c.browThickness = 1.3f;
-  c.neckWidth = 1.08f;
   c.age = .62f;
-  c.beard = .34f;
+  c.beard = .24f;
   c.skin = {.62f, .37f, .28f};
   c.lips = {.44f, .21f, .19f};
   c.iris = {.10f, .15f, .18f};
@@ -220,24 +146,14 @@ Character walter() {
   c.backdropLight = {.44f, .50f, .56f};
   c.backdropDark = {.14f, .17f, .20f};
   c.yaw = .04f;
+  c.lightSide = 1;
   c.seed = 77;
   return c;
 }
 
 Character ruth() {
   Character c{.id = "ruth"};
-  c.jawWidth = .97f;
-  c.chin = .98f;
-  c.cheekFat = .98f;
-  c.noseWidth = 1.04f;
-  c.noseLength = 1.06f;
-  c.lipUpper = .70f;
-  c.lipLower = .80f;
-  c.smile = .85f;
-  c.eyeSize = .97f;
-  c.eyeOpen = .90f;
   c.browThickness = .75f;
-  c.neckWidth = .90f;
   c.age = .68f;
   c.skin = {.64f, .41f, .32f};
   c.lips = {.46f, .20f, .19f};
@@ -250,18 +166,46 @@ Character ruth() {
   c.cloth2 = {.66f, .62f, .56f};
   c.clothes = Clothes::kBlazer;
   c.hair = Hair::kBob;
-  c.hairAmount = .8f;
+  c.hairAmount = .75f;
   c.lashes = .7f;
   c.glasses = true;
   c.backdropLight = {.52f, .50f, .58f};
   c.backdropDark = {.18f, .17f, .22f};
   c.yaw = .04f;
+  c.hairline = -.05f;
+  c.lightSide = 1;
   c.seed = 55;
   return c;
 }
 
+Character amara() {
+  Character c{.id = "amara"};
+  c.age = .14f;
+  c.skin = {.125f, .058f, .034f};
+  c.lips = {.17f, .055f, .048f};
+  c.iris = {.035f, .018f, .010f};
+  c.blush = .5f;
+  c.hairRoot = {.008f, .006f, .005f};
+  c.hairTip = {.016f, .012f, .010f};
+  c.brow = {.008f, .006f, .005f};
+  c.browThickness = .85f;
+  c.cloth = {.035f, .055f, .075f};
+  c.cloth2 = {.62f, .58f, .52f};
+  c.clothes = Clothes::kBlazer;
+  c.hair = Hair::kCropped;
+  c.lashes = 1.1f;
+  c.makeup = .25f;
+  c.backdropLight = {.50f, .46f, .40f};
+  c.backdropDark = {.13f, .12f, .11f};
+  c.yaw = .05f;
+  c.lightSide = 1;
+  c.seed = 88;
+  return c;
+}
+
 const Character* characterTable(int* count) {
-  static const Character all[] = {ava(), noah(), mei(), samuel(), priya(), ruth(), walter()};
+  static const Character all[] = {ava(),   noah(), mei(),    samuel(),
+                                  priya(), ruth(), walter(), amara()};
   *count = int(sizeof all / sizeof *all);
   return all;
 }

@@ -6,14 +6,15 @@ float scalpMask(const Character& c, Vec3 p) {
   const float ax = std::fabs(p.x);
   const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
   // The hairline over the forehead.
-  float front = .735f - .20f * sq(ax / .55f) + .05f * gaussian(ax, .40f, .12f) + wobble;
+  float front =
+      .735f + c.hairline - .20f * sq(ax / .55f) + .05f * gaussian(ax, .40f, .12f) + wobble;
   if (c.hair == Hair::kReceding) {
     front += .16f + .22f * gaussian(ax, .33f, .16f);
   }
   if (c.age > .5f) {
     front += .03f;
   }
-  float m = smoothstep(front - .012f, front + .035f, p.y);
+  float m = smoothstep(front - .05f, front + .075f, p.y);
   // Temples and sideburns: in front of the ear, down to its middle.
   const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob;
   const float burn =
@@ -27,6 +28,12 @@ float scalpMask(const Character& c, Vec3 p) {
   }
   const float nape = smoothstep(-.52f, -.42f, p.y) * smoothstep(-.18f, -.30f, p.z);
   m = std::max(m * smoothstep(-.15f, -.02f, p.y), nape);
+  if (c.hair == Hair::kCropped) {
+    m *= mix(.12f, 1.f, smoothstep(-.05f, .50f, p.y));
+  }
+  if (c.hair == Hair::kCurly) {
+    m *= smoothstep(-.20f, -.05f, p.y);
+  }
   if (c.hair == Hair::kReceding) {
     m *= std::max(smoothstep(.55f, .30f, p.y), smoothstep(.05f, -.2f, p.z) * .25f);
   }
@@ -50,20 +57,20 @@ struct Style {
 Style styleOf(const Character& c) {
   switch (c.hair) {
     case Hair::kShort:
-      return {46000, .46f, .35f, .65f, .84f, .34f, .02f, .10f, .010f, 3.f, .190f, .55f, 900};
+      return {90000, .44f, .35f, .34f, .80f, .40f, .03f, .10f, .012f, 2.5f, .130f, .50f, 1500};
     case Hair::kLong:
-      return {62000, 2.0f, .12f, .75f, .80f, .20f, .10f, .035f, .046f, .62f, .085f, .70f, 420};
+      return {110000, 1.9f, .16f, .32f, .80f, .22f, .10f, .040f, .040f, .75f, .075f, .52f, 900};
     case Hair::kBob:
-      return {56000, 1.30f, .05f, .72f, .80f, .20f, .11f, .03f, .006f, .8f, .095f, .55f, 800};
+      return {110000, 1.30f, .07f, .40f, .80f, .22f, .11f, .035f, .010f, .8f, .085f, .45f, 1400};
     case Hair::kCurly:
-      return {52000, .40f, .30f, 1.0f, .95f, .02f, .0f, .25f, .034f, 9.f, .30f, .75f, 1500};
+      return {80000, .40f, .30f, 1.0f, .95f, .02f, .0f, .30f, .024f, 11.f, .30f, .72f, 2600};
+    case Hair::kCropped:
+      return {90000, .11f, .30f, .8f, .95f, .02f, .0f, .30f, .010f, 18.f, .05f, .55f, 5000};
     case Hair::kReceding:
       return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
   }
   return {};
 }
-
-constexpr float kParting = -.17f;
 
 bool isFringe(const Character& c, Vec3 p) {
   return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f;
@@ -73,11 +80,11 @@ bool isFringe(const Character& c, Vec3 p) {
  * @returns 1 or -1 for the side of the parting, 0 in the fringe. A strand stays on its root's side.
  */
 float sideOf(const Head& head, Vec3 root) {
-  const Vec3 p = head.toHead(root);
+  const Vec3 p = root;
   if (isFringe(head.character(), p)) {
     return 0;
   }
-  return p.x + .04f * (noise(p * 40) - .5f) > kParting ? 1.f : -1.f;
+  return p.x + .04f * (noise(p * 40) - .5f) > head.character().parting ? 1.f : -1.f;
 }
 
 /** @returns the direction of hair at a point of the scalp: tangential, in the head's coordinates */
@@ -87,7 +94,8 @@ Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
     case Hair::kShort: {
       // Up and back from the forehead, to one side; down at the sides and the back.
       const float top = smoothstep(.50f, .75f, p.y);
-      const Vec3 quiff = normalize({.26f, .35f, -.60f + .45f * gaussian(p.z, .45f, .35f)});
+      const Vec3 quiff =
+          normalize({.75f - .5f * p.x, .16f, -.55f + .30f * gaussian(p.z, .45f, .35f)});
       const Vec3 down{p.x * .2f, -1.f, -.55f};
       d = mix(normalize(down), quiff, top);
       break;
@@ -108,6 +116,7 @@ Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
       }
       break;
     case Hair::kCurly:
+    case Hair::kCropped:
       d = normal;
       break;
     case Hair::kReceding:
@@ -118,7 +127,7 @@ Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
 }
 
 Vec3 gradient(const Head& head, Vec3 p) {
-  return head.smoothNormal(p, .02f);
+  return head.away(p);
 }
 
 /** @returns the length factor: shorter at the sides and the back for short hair */
@@ -139,11 +148,11 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const Character& c = head.character();
   const int steps = 30;
   const float side = sideOf(head, root);
-  const Vec3 local = head.toHead(root);
+  const Vec3 local = root;
   const float wanted = style.length * (1 + style.lengthVary * random.normal() * .5f) *
-                       c.hairAmount * lengthAt(c, head.toHead(root));
+                       c.hairAmount * lengthAt(c, root);
   Vec3 p = root, n = gradient(head, root);
-  Vec3 dir = normalize(n * style.lift + combField(c, head.toHead(root), n, side) * .6f +
+  Vec3 dir = normalize(n * style.lift + combField(c, root, n, side) * .6f +
                        Vec3{random.normal(), random.normal(), random.normal()} * style.frizz);
   std::vector<Vec3> points{p};
   // The fringe ends above the brows, whatever the length of its strands.
@@ -151,7 +160,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
     const float t = float(i) / steps;
-    const Vec3 comb = combField(c, head.toHead(p), n, side);
+    const Vec3 comb = combField(c, p, n, side);
     const bool falling = style.length > .9f && !fringe;
     const float fall =
         fringe ? .30f : style.gravity * (falling ? 1 + 2.5f * smoothstep(.5f, -.1f, p.y) : 1.f);
@@ -163,19 +172,16 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     const float keep = layer * style.volume * lengthAt(c, local) * smoothstep(0.f, .22f, t + .04f) *
                            (1 - .45f * t * (style.length > 1 ? 1.f : 0.f)) +
                        .012f;
-    float d = head.smooth(p);
-    if (p.y < -.75f) {
-      Material m;
-      d = std::min(d, head.distance(p, &m));
-    }
+    // Below the neckline hair lies on cloth.
+    const float d = head.distance(p) - .085f * smoothstep(-.95f, -1.25f, p.y);
     if (d < keep) {
-      const Vec3 g = p.y < -.75f ? head.normal(p, .02f) : gradient(head, p);
+      const Vec3 g = gradient(head, p);
       p = p + g * (keep - d);
       dir = normalize(dir - g * std::min(0.f, dot(dir, g)) * .9f);
       n = g;
     }
     // Long hair stays beside the face.
-    const Vec3 h = head.toHead(p);
+    const Vec3 h = p;
     if (falling && h.z > -.05f && h.y < .70f) {
       const float edge = mix(.50f, .60f, smoothstep(.55f, .15f, h.y)) -
                          .10f * smoothstep(-.55f, -1.0f, h.y) + .06f * layer;
@@ -211,15 +217,14 @@ bool findRoot(const Head& head, Random& random, Vec3& root) {
     float t = 1.6f;
     Vec3 p{};
     for (int i = 0; i < 24; i++) {
-      p = head.fromHead(kScalpCentre + dir * t);
-      const float d = head.smooth(p);
+      p = kScalpCentre + dir * t;
+      const float d = head.distance(p);
       t -= d;
       if (std::fabs(d) < .001f) {
         break;
       }
     }
-    const Vec3 local = head.toHead(p);
-    if (random.uniform() > scalpMask(head.character(), local)) {
+    if (head.isOnEar(p) || random.uniform() > scalpMask(head.character(), p)) {
       continue;
     }
     root = p - gradient(head, p) * .006f;
@@ -251,7 +256,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
   // A grid of the roots in the head's coordinates, for the search of the nearest guide.
   constexpr int kCells = 18;
   const auto cell = [&](Vec3 root) {
-    const Vec3 p = head.toHead(root);
+    const Vec3 p = root;
     const auto index = [](float x) {
       return std::min(kCells - 2, std::max(1, int((x + 1.3f) / .16f)));
     };
@@ -289,9 +294,9 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     const Guide& guide = guides[size_t(best)];
     const float layer = clamp01(guide.layer + .22f * random.normal());
     std::vector<Vec3> own = grow(head, style, root, random, layer);
-    const float stray = random.uniform() < .05f ? .15f : 1.f;
+    const float stray = random.uniform() < .10f ? .1f : random.between(.5f, 1.f);
     const float phase = guide.phase + .5f * random.normal();
-    const Vec3 offset = Vec3{random.normal(), random.normal(), random.normal()} * .012f;
+    const Vec3 offset = Vec3{random.normal(), random.normal(), random.normal()} * .016f;
     std::vector<Vec3> line;
     const int count = int(std::min(own.size(), guide.points.size()));
     const float end = float(std::min(own.size(), guide.points.size()) - 1) / float(own.size() - 1);
@@ -331,10 +336,14 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     const float tone = std::exp(.16f * guide.tone + .16f * random.normal());
     s.root = c.hairRoot * tone;
     s.tip = c.hairTip * tone;
-    if (c.grey > 0 && random.uniform() < .25f) {
+    if (c.grey > 0 && random.uniform() < mix(.55f, .2f, c.grey)) {
       s.root = s.root * .45f, s.tip = s.tip * .55f;
     }
-    s.radius = (c.hair == Hair::kCurly ? .0034f : .0030f) * random.between(.7f, 1.2f);
+    // Finer at the hairline.
+    const float edge = scalpMask(c, root);
+    s.radius = (c.hair == Hair::kCurly ? .0026f : .0022f) * random.between(.6f, 1.2f) *
+               mix(.55f, 1.f, edge);
+    s.gloss = style.curlTurns > 4 ? .25f : 1.f;
     s.taper = .45f;
     s.onSkin = false;
     s.points = std::move(line);
@@ -348,5 +357,10 @@ std::vector<Strand> growHair(const Head& head) {
   std::vector<Strand> strands;
   addScalpHair(head, strands);
   addFacialHair(head, strands);
+  for (Strand& strand : strands) {
+    for (Vec3& point : strand.points) {
+      point = head.turned(point);
+    }
+  }
   return strands;
 }

@@ -1,56 +1,74 @@
-// The shape of a head and its clothes as a signed distance function. y is up, z towards the viewer,
-// the eyes are near y = 0.07, the head is about 2 units high.
+// The shape of a head: a mesh, and what hair, skin and light need to know of it. y is up, z towards
+// the viewer, a unit is a decimetre, the eyes are near y = 0.07.
 #pragma once
+#include <string>
+
 #include "character.h"
+#include "mesh.h"
 
-enum class Material { kSkin, kEye, kCloth, kCloth2, kGlasses };
+struct Eye {
+  Vec3 centre;
+  float radius;
+};
 
-/** Raises the body by this much. It sets the length of the neck. */
-constexpr float kShoulderLift = .35f;
+/** Positions on the face, in the head's coordinates. */
+struct Landmarks {
+  Vec3 mouth, noseTip;
+  /** Half the mouth's width. */
+  float mouthHalf;
+  float lipTop, lipBottom;
+  float chin;
+  /** Where the wing of the nose ends, and where it is attached. */
+  float noseHalf, noseBase;
+};
 
 class Head {
  public:
-  explicit Head(const Character& character);
+  /** @param folder holds topology.bin and <id>.bin @throws std::runtime_error */
+  Head(const Character& character, const std::string& folder);
 
-  /**
-   * @returns the distance to the nearest surface
-   * @param material if given, receives its material
-   */
-  float distance(Vec3 p, Material* material = nullptr) const;
-  /** @returns the distance to the skin without pores and wrinkles, for hair */
-  float smooth(Vec3 p) const;
-  Vec3 normal(Vec3 p, float epsilon) const;
-  Vec3 smoothNormal(Vec3 p, float epsilon) const;
-  /** World to head coordinates and back. The neck turns with the head. */
-  Vec3 toHead(Vec3 p) const;
-  Vec3 fromHead(Vec3 p) const;
-
-  // Positions on the face for shading and hair, in the head's coordinates.
-  /** @returns 1 on the lips, 0 elsewhere, soft at the border */
-  float lipMask(Vec3 p) const;
-  /** @returns the signed height above the seam of the lips */
-  float seamOffset(Vec3 p) const;
-  Vec3 eyeCentre(bool right) const;
-  float eyeRadius() const { return eyeRadius_; }
+  /** @returns the distance to the skin, negative inside; p in the head's coordinates */
+  float distance(Vec3 p) const;
+  /** @returns the direction away from the skin, a unit vector */
+  Vec3 away(Vec3 p) const;
+  /** @returns the first point of the skin seen from the front at (x, y), and its normal */
+  bool onFront(float x, float y, Vec3& point, Vec3& normal) const;
+  bool isOnEar(Vec3 p) const;
+  /** From the head's coordinates to the world's. The neck turns with the head. */
+  Vec3 turned(Vec3 p) const;
   /** @returns height of the lid's margin above the eye's centre; x from there, outwards positive */
-  float upperLid(float x) const;
-  float lowerLid(float x) const;
-  float eyeHalfWidth() const { return .150f * c_.eyeSize; }
-  Vec3 onSkin(Vec3 near, Vec3 direction) const;
+  float lid(bool upper, float x) const;
+  /** @returns where the lids meet, from the eye's centre, outwards positive */
+  float innerCorner() const { return corners_[0]; }
+  float outerCorner() const { return corners_[1]; }
+
   const Character& character() const { return c_; }
+  const Landmarks& landmarks() const { return marks_; }
+  /** Everything that is made of triangles, in the world's coordinates. */
+  const Mesh& scene() const { return scene_; }
+  /** Left of the picture, right of it. `eyes` in the world's, `eyesAtRest` in the head's. */
+  const std::array<Eye, 2>& eyes() const { return eyes_; }
+  const std::array<Eye, 2>& eyesAtRest() const { return eyesAtRest_; }
 
  private:
-  float skull(Vec3 p) const;
-  float features(Vec3 p, float d) const;
-  float nose(Vec3 p) const;
-  float mouth(Vec3 p, float d) const;
-  float lids(Vec3 p, float d) const;
-  float ear(Vec3 p) const;
-  float folds(Vec3 p) const;
-  float torso(Vec3 p, Material* material) const;
-  float glasses(Vec3 p) const;
+  static constexpr int kLids = 48;
+  void read(const std::string& folder, Quads& skin);
+  void findLandmarks(const Quads& skin);
+  void findLids();
+  void fillGrid();
+  Vec3 gridPoint(int x, int y, int z) const;
 
   Character c_;
-  float eyeRadius_;
-  float cosYaw_, sinYaw_, cosPitch_, sinPitch_, cosRoll_, sinRoll_;
+  Mesh rest_, scene_;
+  std::array<Eye, 2> eyes_{}, eyesAtRest_{};
+  Landmarks marks_{};
+  std::array<float, 2> corners_{};
+  std::array<float, kLids> upper_{}, lower_{};
+  std::vector<float> grid_;
+  /** A box about the ear at the right. */
+  Vec3 earLow_{9, 9, 9}, earHigh_{-9, -9, -9};
 };
+
+/** Clothes over the body: quadrilaterals of the skin, moved outwards and smoothed. */
+void addClothes(const Quads& skin, const Head& head, Mesh& out);
+void addGlasses(const Head& head, Mesh& out);

@@ -1,31 +1,19 @@
-// Shading: from a point on a surface to the colour that the camera sees, in linear RGB.
+// Shading: what a camera ray sees of a surface, in linear RGB.
 #pragma once
-#include "hair.h"
+#include "light.h"
 
-struct Lights {
-  Vec3 key, fill, rim;
+/** Diffuse light is kept apart: under skin it spreads before it takes the skin's colour. */
+struct Shaded {
+  Vec3 diffuse{0, 0, 0}, albedo{0, 0, 0}, added{0, 0, 0};
+  bool isSkin = false;
 };
-/** Directions to the lights, unit vectors. */
-extern const Lights kLights;
 
+Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 view, int samples,
+                 Random& random);
+Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec3 view, int samples,
+                Random& random);
+Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Material material,
+                  Vec3 view, int samples, Random& random);
+Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 tangent, Vec3 view,
+                 Vec3 colour, float gloss, bool onSkin);
 Vec3 backdrop(const Character& c, float u, float v);
-
-class Shader {
- public:
-  Shader(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {}
-  Vec3 surface(Vec3 p, Vec3 view, Material material) const;
-  Vec3 strand(Vec3 p, Vec3 tangent, Vec3 view, Vec3 colour, bool onSkin) const;
-
- private:
-  Vec3 skin(Vec3 p, Vec3 view) const;
-  Vec3 eye(Vec3 p, Vec3 view) const;
-  Vec3 cloth(Vec3 p, Vec3 view, Vec3 albedo) const;
-  float shadow(Vec3 p, Vec3 toLight, float sharpness) const;
-  float occlusion(Vec3 p, Vec3 n) const;
-
-  const Head& head_;
-  const HairOcclusion& hair_;
-};
-
-/** Filmic tone curve, then sRGB. @returns 0 to 1 */
-Vec3 toneMap(Vec3 linear);

@@ -1,4 +1,4 @@
-// Vectors, noise and signed distance functions for the portrait generator.
+// Vectors, noise and random numbers for the portrait generator.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -57,28 +57,6 @@ inline float sq(float x) {
 /** A Gaussian of height 1 and width `w`, centred on `c`. */
 inline float gaussian(float x, float c, float w) {
   return std::exp(-sq((x - c) / w));
-}
-
-// Polynomial smooth minimum and maximum; k is the width of the blend (I. Quilez).
-inline float smin(float a, float b, float k) {
-  float h = std::max(k - std::fabs(a - b), 0.f) / k;
-  return std::min(a, b) - h * h * k * .25f;
-}
-inline float smax(float a, float b, float k) {
-  return -smin(-a, -b, k);
-}
-
-inline float ellipsoid(Vec3 p, Vec3 c, Vec3 r) {
-  p = p - c;
-  const Vec3 q{p.x / r.x, p.y / r.y, p.z / r.z}, s{q.x / r.x, q.y / r.y, q.z / r.z};
-  const float k = length(q);
-  return k * (k - 1) / std::max(length(s), 1e-6f);
-}
-
-inline float capsule(Vec3 p, Vec3 a, Vec3 b, float ra, float rb) {
-  const Vec3 pa = p - a, ba = b - a;
-  const float h = clamp01(dot(pa, ba) / dot(ba, ba));
-  return length(pa - ba * h) - mix(ra, rb, h);
 }
 
 inline float hash(int x, int y, int z) {

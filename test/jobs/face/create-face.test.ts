@@ -8,6 +8,7 @@ import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { assertSound, create, partsOf, rejects } from './face-checks.ts';
 import {
+  defaultPortrait,
   drawnOver,
   fixture,
   landscape,
@@ -18,19 +19,41 @@ import {
   twoFaces,
 } from './portraits.ts';
 
+/** Landmarks as x, y in distances between the eyes' outer corners, level, from their middle. */
+function fromEyes(landmarks: Float32Array): number[] {
+  const at = (index: number, axis: number): number => landmarks[index * 3 + axis]!;
+  const [dx, dy] = [at(263, 0) - at(33, 0), at(263, 1) - at(33, 1)];
+  const square = dx * dx + dy * dy;
+  return Array.from({ length: landmarks.length / 3 }, (_, i) => {
+    const x = at(i, 0) - (at(263, 0) + at(33, 0)) / 2;
+    const y = at(i, 1) - (at(263, 1) + at(33, 1)) / 2;
+    return [(x * dx + y * dy) / square, (y * dx - x * dy) / square];
+  }).flat();
+}
+
 test('every default face gives an asset without warnings, quickly and within limits', async () => {
-  for (const { id } of listDefaultFaces()) {
+  const shapes: { id: string; points: number[] }[] = [];
+  for (const { id, file } of listDefaultFaces()) {
     const started = performance.now();
-    const { asset, warnings, preview } = await create(portraitOf(id));
+    const { asset, warnings, preview } = await create(defaultPortrait(file));
     assert.ok(
       performance.now() - started < 9000 * patience(),
       `${id} took ${performance.now() - started} ms`,
     );
     assert.deepEqual(warnings, [], id);
     assert.ok(asset.length < 1 << 20);
-    assertSound(decodeFaceAsset(asset));
+    const parts = decodeFaceAsset(asset);
+    assertSound(parts);
     const { width, height, format } = await sharp(preview).metadata();
     assert.deepEqual([width, height, format], [512, 512, 'jpeg']);
+    shapes.push({ id, points: fromEyes(parts.landmarks) });
+  }
+  for (const [i, one] of shapes.entries()) {
+    for (const other of shapes.slice(i + 1)) {
+      const apart = Math.hypot(...one.points.map((x, k) => x - other.points[k]!));
+      const mean = apart / Math.sqrt(one.points.length / 2);
+      assert.ok(mean > 0.016, `${one.id} and ${other.id} have one skull: ${mean.toFixed(3)}`);
+    }
   }
 });
 

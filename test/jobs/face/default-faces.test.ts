@@ -9,17 +9,17 @@ import {
   listDefaultFaces,
 } from '../../../src/jobs/face/default-faces.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
-import { portraitOf } from './portraits.ts';
+import { defaultPortrait } from './portraits.ts';
 
 test('the ids of the default faces stay the same, because clients store them', () => {
   assert.deepEqual(
     listDefaultFaces()
       .map(({ id }) => id)
       .toSorted(),
-    ['ava', 'mei', 'noah', 'priya', 'ruth', 'samuel', 'walter'],
+    ['amara', 'ava', 'mei', 'noah', 'priya', 'ruth', 'samuel', 'walter'],
   );
-  for (const { id } of listDefaultFaces()) {
-    assert.ok(portraitOf(id).length < 400 << 10, `${id}: portraits stay small`);
+  for (const { id, file } of listDefaultFaces()) {
+    assert.ok(defaultPortrait(file).length < 400 << 10, `${id}: portraits stay small`);
   }
 });
 

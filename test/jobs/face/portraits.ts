@@ -1,17 +1,18 @@
-// Pictures for the tests of face creation, all drawn or rendered: the default faces and variations
-// of them.
+// Pictures for the tests of face creation, all rendered or drawn: seven portraits of an earlier
+// generator, which stay as they are so that tests can draw over them, and variations of them.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import sharp, { type Sharp } from 'sharp';
 
-const FACES = path.resolve(import.meta.dirname, '../../../models/faces');
-
-export const portraitOf = (id: string): Buffer => readFileSync(path.join(FACES, `${id}.webp`));
+/** The portrait of a default face. @param file as faces.json names it */
+export const defaultPortrait = (file: string): Buffer =>
+  readFileSync(path.resolve(import.meta.dirname, '../../../models/faces', file));
+export const portraitOf = (id: string): Buffer => fixture(`drawn/${id}.webp`);
 export const portrait = (id = 'mei'): Sharp => sharp(portraitOf(id));
 export const fixture = (name: string): Buffer =>
   readFileSync(path.join(import.meta.dirname, 'fixtures', name));
 
-/** A default portrait with SVG drawn over it, in its 1024x1024 pixels. */
+/** A portrait with SVG drawn over it, in its 1024x1024 pixels. */
 export const drawnOver = async (id: string, svg: string): Promise<Buffer> =>
   portrait(id)
     .composite([

@@ -1,0 +1,33 @@
+// Light on a strand of hair. Amounts were chosen by eye.
+#include "shade.h"
+
+Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 t, Vec3 view,
+                 Vec3 colour, float gloss, bool onSkin) {
+  const Vec3 key = studio.keyDirection(), kKey = studio.keyColour(), kFill{.34f, .38f, .42f},
+             kRim{.95f, .98f, 1.05f};
+  const float light = hair.light(p), ambientLight = hair.ambient(p);
+  const auto sine = [](float cosine) { return std::sqrt(std::max(0.f, 1 - cosine * cosine)); };
+  // Diffuse: J. T. Kajiya and T. L. Kay 1989. Highlights are shifted along the strand as in
+  // S. R. Marschner et al. 2003.
+  const auto lobe = [&](Vec3 l, float shift, float exponent) {
+    const Vec3 h = normalize(l + view);
+    return std::pow(sine(clampTo(dot(t, h) + shift, -1, 1)), exponent);
+  };
+  Vec3 col = colour * kKey * (.72f * sine(dot(t, key)) * light);
+  col = col + colour * kFill * (.6f * sine(dot(t, studio.fillDirection())) * ambientLight) +
+        colour * Vec3{.46f, .47f, .50f} * (.85f * ambientLight);
+  if (onSkin) {
+    return col * .8f;
+  }
+  const Vec3 tint = mix(colour, Vec3{1, 1, 1}, .10f);
+  const Vec3 warm{std::min(.75f, colour.x * 3.2f), std::min(.75f, colour.y * 3.2f),
+                  std::min(.75f, colour.z * 3.2f)};
+  col = col + kKey * tint * (.12f * gloss * lobe(key, .06f, 110.f) * light);
+  col = col + kKey * warm * (.20f * gloss * lobe(key, -.10f, 22.f) * light);
+  // Transmission of light from behind.
+  const float behind = clamp01(-dot(view, studio.rimDirection()) * .5f + .5f);
+  col = col + kRim * (colour * 1.6f + Vec3{.03f, .03f, .03f}) *
+                  (.55f * gloss * lobe(studio.rimDirection(), 0, 14.f) * behind * ambientLight *
+                   ambientLight);
+  return col;
+}
