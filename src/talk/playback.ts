@@ -25,7 +25,10 @@ interface Segment {
   base: number;
   /** Position in the ring of the sample `base`. */
   ringStart: number;
-  /** What was heard of it when it was paused: later sound of a clause changes the estimate. */
+  /**
+   * What was heard of it at `base`: later sound of a clause changes the estimate, and the model may
+   * have been told this one.
+   */
   pausedText: string | undefined;
 }
 
@@ -142,7 +145,6 @@ export class Playback {
     this.#isPaused = false;
     for (const segment of this.#segments) {
       segment.ringStart = this.#ring.written;
-      segment.pausedText = undefined;
       let at = 0;
       for (const pcm of segment.pcm) {
         const from = Math.max(0, Math.min(pcm.length, segment.base - at));
@@ -194,10 +196,13 @@ export class Playback {
 }
 
 /** What was heard of a segment when its listener has reached sample `heard`. */
-const textOf = ({ spans, pausedText }: Segment, heard: number): string =>
-  pausedText ??
-  spans
+function textOf({ spans, base, pausedText }: Segment, heard: number): string {
+  if (pausedText !== undefined && heard <= base) {
+    return pausedText;
+  }
+  return spans
     .map(({ clause, start }) =>
       clause === undefined ? '' : heardOf(clause, heard - start, SPEECH_RATE),
     )
     .join('');
+}
