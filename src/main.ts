@@ -38,7 +38,6 @@ try {
   fail(`bad configuration\n${error.message.replaceAll(/^/gm, '  ')}`);
 }
 const log = createLogger(config.LOG_LEVEL);
-log.info({ config: shownConfig(config) }, 'settings in effect');
 reportDefectsTo((where, error, missed) => {
   log.error({ err: error, missed }, `${where} failed`);
 });
@@ -153,6 +152,7 @@ process.on('SIGHUP', () => {
 server = await startServer(config, log).catch((error: unknown) =>
   fail(error instanceof Error ? error.message : String(error)),
 );
+log.info({ config: shownConfig(config) }, 'settings in effect');
 
 /**
  * Text for the operator. Shows a new API key once, and only at a terminal: other output may be

@@ -20,6 +20,13 @@ const NEVER_SEEN = [
   'PRECONDITION_FAILED',
   'GONE',
   'RANGE_NOT_SATISFIABLE',
+  // Operators' keys, other servers, sessions with two connections: not this page's requests either.
+  'OPERATOR_REQUIRED',
+  'INVALID_RELAY_TICKET',
+  'NODE_UNREACHABLE',
+  'AGENT_LOST',
+  'VIEWER_REPLACED',
+  'PRECONDITION_REQUIRED',
   // LiveKit rooms: their clients are not this page.
   'INVALID_ROOM_TOKEN',
   'INVALID_JOIN_REQUEST',

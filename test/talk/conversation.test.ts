@@ -190,7 +190,9 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
   test('a cough stops the face for a moment only', async () => {
     const { behaviour } = providers;
     const [said, rest] = ['It is a fine day in the mountains.', ' Take a coat with you.'];
-    behaviour.replies = [`${said} Later there may be clouds over the lake.`, rest];
+    // Long enough that the model still writes when the cough is heard, on a slow machine too.
+    const later = ' Later there may be clouds over the lake, and in the evening perhaps some rain.';
+    behaviour.replies = [`${said}${later}`, rest];
     behaviour.tokenMs = 300;
     // The recogniser finds no words in it.
     behaviour.transcripts = ['what is the weather', ''];

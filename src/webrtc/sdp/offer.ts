@@ -169,7 +169,32 @@ function parse(sdp: string, refusal: Refusal): Offer {
     .flatMap((section) => section.attributes.all('candidate'))
     .slice(0, MAX_CANDIDATE_LINES)
     .flatMap((line) => parseCandidate(line) ?? []);
-  return { sections: parsed, bundle, isIceLite: attributes.has('ice-lite'), candidates };
+  return {
+    sections: withUniqueIds(parsed),
+    bundle,
+    isIceLite: attributes.has('ice-lite'),
+    candidates,
+  };
+}
+
+/**
+ * Within a bundle an id must mean one extension (RFC 8843 section 9). aiortc offers id 2 for the
+ * audio level and for the send time of video, and its DTLS transport dies of the first audio packet
+ * that carries it. Of such two the audio level is left out.
+ */
+function withUniqueIds(sections: readonly OfferedSection[]): OfferedSection[] {
+  const others = new Set(
+    sections.flatMap(({ extensions: { mid, absSendTime, playoutDelay } }) => [
+      mid,
+      absSendTime,
+      playoutDelay,
+    ]),
+  );
+  return sections.map((section) =>
+    others.has(section.extensions.audioLevel)
+      ? { ...section, extensions: { ...section.extensions, audioLevel: 0 } }
+      : section,
+  );
 }
 
 /** Splits the lines into the attributes of the session and the sections. */

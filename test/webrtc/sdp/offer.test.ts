@@ -212,3 +212,23 @@ test('a repeated payload type counts once, however it is written', () => {
   );
   assert.equal(section?.formats, '96 97 096 102 103 104 107 108 109 39 40 45');
 });
+
+test('an id that video uses for another extension is none for the audio level', () => {
+  const audioLevel = 'a=extmap:2 urn:ietf:params:rtp-hdrext:ssrc-audio-level\r\n';
+  const sendTime = 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time\r\n';
+  const audio = `v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 96\r\na=mid:0\r\n${audioLevel}`;
+  const both = `${audio}m=video 9 UDP/TLS/RTP/SAVPF 97\r\na=mid:1\r\na=extmap:`;
+  const idsOf = (sdp: string) =>
+    parseOffer(sdp).sections.map(({ extensions }) => [
+      extensions.audioLevel,
+      extensions.absSendTime,
+    ]);
+  assert.deepEqual(idsOf(`${both}3 ${sendTime}`), [
+    [2, 0],
+    [0, 3],
+  ]);
+  assert.deepEqual(idsOf(`${both}2 ${sendTime}`), [
+    [0, 0],
+    [0, 2],
+  ]);
+});
