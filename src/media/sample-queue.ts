@@ -9,18 +9,12 @@ const INITIAL_SAMPLES = 1 << 14;
 
 /** For one thread. Grows as needed: whoever fills it bounds it (`drop`). */
 export class SampleQueue {
-  #taken = 0;
   #buffer = new Int16Array(INITIAL_SAMPLES);
   #start = 0;
   #end = 0;
 
   get length(): number {
     return this.#end - this.#start;
-  }
-
-  /** Samples taken or dropped since the start. */
-  get taken(): number {
-    return this.#taken;
   }
 
   /** Appends the first `count` samples. */
@@ -40,9 +34,7 @@ export class SampleQueue {
 
   /** Forgets the `count` oldest samples, or all there are; a count below 0 does nothing. */
   drop(count: number): void {
-    const dropped = Math.max(0, Math.min(count, this.length));
-    this.#start += dropped;
-    this.#taken += dropped;
+    this.#start += Math.max(0, Math.min(count, this.length));
   }
 
   #makeRoom(count: number): void {

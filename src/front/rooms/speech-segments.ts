@@ -1,7 +1,7 @@
 // The speech that an agent streams into a room: one byte stream a segment, each resampled and queued;
 // and what of it the listener has heard.
 import { SPEECH_RATE } from '../../media/timeline.ts';
-import { native, type Resampler } from '../../native/addon.ts';
+import { StreamResampler, mixToMono } from '../../native/stream-resampler.ts';
 import type { SpeechPort } from '../sessions/session-link.ts';
 
 /** What has become of a segment. */
@@ -25,20 +25,14 @@ const MAX_RATE = 192_000;
 const MAX_OPEN_SEGMENTS = 8;
 /** Segments that wait to be played. */
 const MAX_SEGMENTS = 1000;
-/** Silence after the end, in source samples: makes the resampler output what it still holds. */
-const FLUSH_SAMPLES = 4096;
-
 interface Segment {
   readonly channels: 1 | 2;
-  readonly resampler: Resampler | undefined;
-  readonly rate: number;
+  readonly resampler: StreamResampler;
   /** Bytes of a sample that was cut at the end of a chunk. */
   rest: Uint8Array;
   /** Where its first sample is in the speech ring. */
   start: number;
   samples: number;
-  /** Samples per channel that arrived, at the rate of the segment. */
-  arrived: number;
   isComplete: boolean;
   /** It was interrupted: what follows of it is dropped. */
   isDropped: boolean;
@@ -80,20 +74,15 @@ export class SpeechSegments {
     }
     this.#open.set(streamId, {
       channels,
-      rate,
-      resampler:
-        rate === SPEECH_RATE
-          ? undefined
-          : new native.Resampler({
-              inputRate: rate,
-              outputRate: SPEECH_RATE,
-              channels: 1,
-              quality: 'medium',
-            }),
+      resampler: new StreamResampler({
+        inputRate: rate,
+        outputRate: SPEECH_RATE,
+        channels: 1,
+        quality: 'medium',
+      }),
       rest: new Uint8Array(0),
       start: 0,
       samples: 0,
-      arrived: 0,
       isComplete: false,
       isDropped: false,
       isStarted: false,
@@ -118,7 +107,8 @@ export class SpeechSegments {
     bytes.set(content, segment.rest.length);
     const whole = bytes.length - (bytes.length % frameBytes);
     segment.rest = bytes.slice(whole);
-    this.#take(segment, mono(new Int16Array(bytes.buffer, 0, whole / 2), segment.channels));
+    const pcm = mixToMono(new Int16Array(bytes.buffer, 0, whole / 2), segment.channels);
+    this.#queue(segment, segment.resampler.push(pcm));
   }
 
   /** The trailer of a segment: nothing follows. */
@@ -129,12 +119,10 @@ export class SpeechSegments {
     }
     this.#open.delete(streamId);
     segment.isComplete = true;
-    if (!segment.isDropped && segment.samples > 0 && segment.resampler !== undefined) {
-      const whole = Math.round((segment.arrived * SPEECH_RATE) / segment.rate);
-      const rest = resampled(segment, new Int16Array(FLUSH_SAMPLES));
-      this.#queue(segment, rest.subarray(0, Math.max(0, whole - segment.samples)));
+    if (!segment.isDropped && segment.samples > 0) {
+      this.#queue(segment, segment.resampler.flush());
     }
-    segment.resampler?.close();
+    segment.resampler.close();
   }
 
   /** The agent interrupts: forgets all segments, and tells of each what was heard. */
@@ -175,15 +163,10 @@ export class SpeechSegments {
 
   close(): void {
     for (const segment of this.#open.values()) {
-      segment.resampler?.close();
+      segment.resampler.close();
     }
     this.#open.clear();
     this.#playing.length = 0;
-  }
-
-  #take(segment: Segment, pcm: Int16Array): void {
-    segment.arrived += pcm.length;
-    this.#queue(segment, segment.resampler === undefined ? pcm : resampled(segment, pcm));
   }
 
   #queue(segment: Segment, speech: Int16Array): void {
@@ -205,21 +188,4 @@ export class SpeechSegments {
       this.#listener.finished(finished);
     }
   }
-}
-
-/** The mean of both channels. */
-function mono(pcm: Int16Array, channels: 1 | 2): Int16Array {
-  if (channels === 1) {
-    return pcm;
-  }
-  const out = new Int16Array(pcm.length / 2);
-  for (let i = 0; i < out.length; i++) {
-    out[i] = (pcm[2 * i]! + pcm[2 * i + 1]!) >> 1;
-  }
-  return out;
-}
-
-function resampled({ resampler, rate }: Segment, pcm: Int16Array): Int16Array {
-  const out = new Int16Array(Math.ceil((pcm.length * SPEECH_RATE) / rate) + 1);
-  return out.subarray(0, resampler!.process(pcm, out));
 }
