@@ -140,10 +140,13 @@ const FOLDER_OF_VENDOR: Record<string, RegExp> = {
 
 const WITH_INNER_ROOMS = ['front', 'jobs', 'pipeline', 'webrtc'];
 
-/** @returns undefined for the files at the top of src and of src/front: they wire everything */
+/**
+ * @returns undefined for src/compose and the files at the top of src and of src/front: they wire
+ * everything
+ */
 function folderOf(file: string): string | undefined {
   const [first, ...rest] = file.split('/');
-  if (rest.length === 0) {
+  if (rest.length === 0 || first === 'compose') {
     return undefined;
   }
   if (rest.length > 1 && WITH_INNER_ROOMS.includes(first!)) {

@@ -4,7 +4,8 @@ import type { FromWorker, SessionSpec, ToWorker } from '../link/messages.ts';
 import type { ConversationState } from '../media/conversation-state.ts';
 import type { FrameScheduler } from './frame-scheduler.ts';
 import { reportOf } from './session-report.ts';
-import { type WorkerContext, WorkerSession } from './worker-session.ts';
+import type { WorkerContext } from './worker-context.ts';
+import { WorkerSession } from './worker-session.ts';
 
 type Open = ToWorker & { readonly type: 'open' };
 

@@ -20,7 +20,7 @@ import { FrameScheduler } from './frame-scheduler.ts';
 import { FrontMessages } from './front-messages.ts';
 import { measureSessionCost } from './session-cost.ts';
 import { createWorkerMetrics } from './worker-metrics.ts';
-import type { WorkerContext } from './worker-session.ts';
+import type { WorkerContext } from './worker-context.ts';
 
 /** Placement goes by what a worker reports once a second. */
 const REPORT_MS = 1000;

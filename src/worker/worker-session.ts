@@ -1,54 +1,31 @@
 // One session inside a worker: its parts, and the events from its peer and from the front. The way
 // of its frames is in frame-pipeline.ts.
-import { randomInt } from 'node:crypto';
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
-import type { FromWorker, OfferSpec, SessionSpec } from '../link/messages.ts';
-import type { MediaConfig } from '../link/worker-init.ts';
+import type { OfferSpec, SessionSpec } from '../link/messages.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
-import { EMOTIONS } from '../media/articulation.ts';
 import type { FaceCommand } from '../media/face-command.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { type MelFrontEnd, native } from '../native/addon.ts';
-import type { ModelState, SpeechModel } from '../pipeline/inference/speech-model.ts';
-import type { FaceCache } from '../pipeline/render/face-cache.ts';
-import { RigRenderer, type RigRendererOptions } from '../pipeline/render/rig-renderer.ts';
+import type { ModelState } from '../pipeline/inference/speech-model.ts';
 import { AudioReceiver } from '../pipeline/speech/audio-receiver.ts';
 import { SessionSpeech, microphoneSink } from '../pipeline/speech/speech-source.ts';
 import { SpeechStream } from '../pipeline/speech/speech-stream.ts';
-import type { InferenceClient } from '../pipeline/wav2lip/inference-client.ts';
-import { type InferenceListener, Wav2LipRenderer } from '../pipeline/wav2lip/wav2lip-renderer.ts';
-import type { Endpoint } from '../webrtc/endpoint.ts';
+import type { InferenceListener } from '../pipeline/wav2lip/wav2lip-renderer.ts';
 import type { Peer, PeerCloseReason, PeerListener } from '../webrtc/peer.ts';
 import type { DataChannel } from '../webrtc/sctp/data-channel.ts';
 import type { Offer } from '../webrtc/sdp/offer.ts';
 import { AudioTrack } from './audio-track.ts';
 import { FrameClock } from './frame-clock.ts';
-import { FrameTrack } from './frame-track.ts';
+import type { FrameTrack } from './frame-track.ts';
 import { MotionReport } from './motion-report.ts';
 import { PeerNegotiation } from './peer-negotiation.ts';
+import { SessionFace } from './session-face.ts';
 import { SessionSampler } from './session-sampler.ts';
 import { SessionStats } from './session-stats.ts';
 import { SpeechState } from './speech-state.ts';
-import type { WorkerMetrics } from './worker-metrics.ts';
-
-/** What all sessions of a worker share. */
-export interface WorkerContext {
-  readonly endpoint: Endpoint;
-  readonly model: SpeechModel;
-  readonly faces: FaceCache;
-  /** The inference thread of the user's own network, if there is one that can be used. */
-  readonly inferenceClient: InferenceClient | undefined;
-  /** Coded frames, one at a time: see `VideoTrack`. */
-  readonly codedFrame: Uint8Array;
-  readonly metrics: WorkerMetrics;
-  readonly post: (message: FromWorker) => void;
-  readonly media: Pick<
-    MediaConfig,
-    'videoBitrateKbps' | 'maxVideoBitrateKbps' | 'audioBitrateKbps' | 'motion'
-  >;
-}
+import type { WorkerContext } from './worker-context.ts';
 
 /** Why the session ends when its peer connection does. */
 const END_OF_PEER: Readonly<Record<PeerCloseReason, EndReason>> = {
@@ -83,9 +60,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
 
   readonly #context: WorkerContext;
   readonly #audioReceiver: AudioReceiver;
+  readonly #face: SessionFace;
   readonly #sampler: SessionSampler;
-  /** Index into EMOTIONS. */
-  #emotion: number;
   #isVideoWanted = true;
   #isOver = false;
   /** When the first peer connected; 0: none has. */
@@ -101,8 +77,8 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.speech = new SessionSpeech(new SpeechRingReader(spec.speechRing));
     this.state = new SpeechState(nowMs);
     this.modelState = context.model.createState();
-    this.#emotion = spec.emotion;
-    this.frames = this.#createFrames();
+    this.#face = new SessionFace(spec, context, this);
+    this.frames = this.#face.frames;
     this.motion = spec.reportsMotion ? new MotionReport(spec.sessionId, context.post) : undefined;
     const { audioRenderer } = this.frames;
     this.stream = new SpeechStream(
@@ -115,53 +91,23 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.peers = new PeerNegotiation(this, context);
   }
 
-  #createFrames(): FrameTrack {
-    const { face, handleSilence, renderer: kind } = this.spec;
-    const { faces, inferenceClient } = this.#context;
-    const look = this.#look();
-    const asset = faces.take(face.faceId, face.bytes);
-    const audioRenderer =
-      kind === 'wav2lip' && inferenceClient !== undefined
-        ? new Wav2LipRenderer(asset, face.bytes, inferenceClient, look, this)
-        : undefined;
-    return new FrameTrack({
-      renderer: audioRenderer ?? new RigRenderer(asset, look),
-      audioRenderer,
-      freezesInSilence: !handleSilence,
-      delaysFrames: this.spec.delaysFrames ?? false,
-    });
-  }
-
   /**
    * Another face goes on.
    * @throws Error when it is malformed
    */
-  showFace({ faceId, bytes }: SessionSpec['face']): void {
-    if (this.frames.audioRenderer !== undefined) {
-      return;
+  showFace(face: SessionSpec['face']): void {
+    if (this.#face.replace(face)) {
+      this.#context.post({ type: 'faceShown', sessionId: this.id, faceId: face.faceId });
     }
-    this.frames.replaceRenderer(
-      new RigRenderer(this.#context.faces.take(faceId, bytes), this.#look()),
-    );
-    this.#context.post({ type: 'faceShown', sessionId: this.id, faceId });
   }
 
   /** What the face is told to do. */
   obey(command: FaceCommand): void {
     if (command.type === 'mute') {
       this.speech.isMuted = command.muted;
-      return;
+    } else {
+      this.#face.obey(command);
     }
-    if (command.type === 'emotion') {
-      this.#emotion = EMOTIONS.indexOf(command.emotion);
-    }
-    this.frames.renderer.obey(command);
-  }
-
-  #look(): RigRendererOptions {
-    const { startFrame } = this.spec;
-    const { motion } = this.#context.media;
-    return { seed: randomInt(2 ** 31), emotion: this.#emotion, motion, startFrame };
   }
 
   get id(): string {

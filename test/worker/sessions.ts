@@ -13,7 +13,8 @@ import type { Endpoint } from '../../src/webrtc/endpoint.ts';
 import type { Peer } from '../../src/webrtc/peer.ts';
 import { newCodedFrameBuffer } from '../../src/pipeline/encode/video-track.ts';
 import { FaceCache } from '../../src/pipeline/render/face-cache.ts';
-import { WorkerSession, type WorkerContext } from '../../src/worker/worker-session.ts';
+import type { WorkerContext } from '../../src/worker/worker-context.ts';
+import { WorkerSession } from '../../src/worker/worker-session.ts';
 
 const file = readFileSync(path.join(import.meta.dirname, '../../models/build/faces/ava.face'));
 export const ava = new SharedArrayBuffer(file.length);

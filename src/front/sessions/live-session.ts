@@ -15,7 +15,7 @@ import type { AudioIngress } from './audio-ingress.ts';
 import { CommandIntake, type LoadFace } from './command-intake.ts';
 import { type ClientPort, RateNotices } from './client-port.ts';
 import type { ConversationHost, OpenConversation } from './conversation-port.ts';
-import { FIRST_OFFER, OfferIntake, readOffer } from './offer-intake.ts';
+import { FIRST_OFFER } from './offer-intake.ts';
 import {
   type LinkedSession,
   type MediaServerMessage,
@@ -25,6 +25,7 @@ import {
 import { OFFER_TIMEOUT_MS, PeerProgress } from './peer-progress.ts';
 import type { SocketTally, StepMeter } from './session-meter.ts';
 import type { SessionPhase, SessionWorker } from './session-ports.ts';
+import { SessionSignalling } from './session-signalling.ts';
 import { SpeechIntake } from './speech-intake.ts';
 import { SpeechMarks } from './speech-marks.ts';
 import { StatsRequests } from './stats-requests.ts';
@@ -69,10 +70,10 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   isSpeaking = false;
   readonly speech: SpeechIntake;
 
-  readonly #offers: OfferIntake;
   readonly #options: LiveSessionOptions;
   readonly #ingress: AudioIngress;
   readonly #progress: PeerProgress;
+  readonly #signalling: SessionSignalling;
   readonly #marks: SpeechMarks;
   readonly #commands: CommandIntake;
   #failure: ServerMessage | undefined = undefined;
@@ -83,7 +84,6 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
   readonly #stats = new StatsRequests();
 
   constructor(options: LiveSessionOptions) {
-    this.#offers = new OfferIntake(options.openedMs);
     this.#options = options;
     this.id = options.id;
     this.openedMs = options.openedMs;
@@ -111,6 +111,19 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       step: options.step,
       onTimeout: () => {
         this.end(options.link.noPeerReason);
+      },
+    });
+    this.#signalling = new SessionSignalling({
+      sessionId: options.id,
+      link: options.link,
+      progress: this.#progress,
+      openedMs: options.openedMs,
+      post: (message) => {
+        options.worker.post(message);
+      },
+      onRefusal: (error) => {
+        this.#failure = errorMessage(error);
+        this.end('invalid_offer');
       },
     });
     this.renderer = options.spec.renderer;
@@ -179,7 +192,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         this.send({ type: 'pong', payload: parsed.payload });
         return;
       case 'offer':
-        this.#clientOffer(parsed.sdp, nowMs);
+        if (!this.#signalling.clientOffer(parsed.sdp, nowMs)) {
+          this.tellRate({ type: 'rate', reason: 'offer_refused' }, nowMs);
+        }
         return;
       default:
         this.#ignored++;
@@ -201,63 +216,20 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     }
   }
 
-  #clientOffer(sdp: string | undefined, nowMs: number): void {
-    const spec = this.phase === 'waiting' ? FIRST_OFFER : this.#offers.next(nowMs);
-    if (spec !== undefined) {
-      this.offer(sdp, spec);
-      return;
-    }
-    this.tellRate({ type: 'rate', reason: 'offer_refused' }, nowMs);
-  }
-
-  /** Parses the offer here: unlike the worker, this thread has no frame deadlines. */
   offer(sdp: string | undefined, spec = FIRST_OFFER): void {
-    if (this.phase === 'over') {
-      return;
-    }
-    const { link, worker } = this.#options;
-    const read = readOffer(sdp);
-    if ('refusal' in read) {
-      const { offerId } = spec;
-      if (link.outlivesPeers || !spec.isNewPeer) {
-        link.refused({ type: 'offerRefused', sessionId: this.id, offerId, error: read.refusal });
-        return;
-      }
-      this.#failure = errorMessage(read.refusal);
-      this.end('invalid_offer');
-      return;
-    }
-    if (spec.isNewPeer) {
-      this.#progress.begin();
-    }
-    worker.post({ type: 'offer', sessionId: this.id, offer: read.offer, spec });
+    this.#signalling.offer(sdp, spec);
   }
 
   makeOffer(spec: LocalOfferSpec): void {
-    if (this.phase === 'over') {
-      return;
-    }
-    if (spec.isNewPeer) {
-      this.#progress.begin();
-    }
-    this.#options.worker.post({ type: 'makeOffer', sessionId: this.id, spec });
+    this.#signalling.makeOffer(spec);
   }
 
   tell(message: MediaServerMessage): void {
-    if (this.phase !== 'over') {
-      this.#options.worker.post({ ...message, sessionId: this.id });
-    }
-    if (message.type === 'accept') {
-      this.#progress.acceptedAnswer();
-    }
+    this.#signalling.tell(message);
   }
 
   dropPeer(): void {
-    if (this.phase === 'over' || this.phase === 'waiting') {
-      return;
-    }
-    this.#options.worker.post({ type: 'dropPeer', sessionId: this.id });
-    this.#progress.lost();
+    this.#signalling.dropPeer();
   }
 
   /** The socket closed. */
@@ -274,27 +246,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     }
     const { log, link } = this.#options;
     switch (message.type) {
-      case 'answer':
-        this.#progress.answered();
-        link.answered(message);
-        return;
-      case 'localOffer':
-        link.offered(message);
-        return;
-      case 'data':
-        link.data(message.data);
-        return;
-      case 'peerSilent':
-        link.peerSilent();
-        return;
-      case 'offerRefused':
-        link.refused(message);
-        return;
       case 'peerLost':
         log.info({ reason: message.reason }, 'the peer of a session was lost');
-        // Speech that was not played waits in the ring.
-        this.#progress.lost();
-        link.peerLost();
+        this.#signalling.receive(message);
         return;
       case 'connected':
         this.#connected(message);
@@ -323,6 +277,13 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
         return;
       case 'ended':
         this.#finish(message.reason);
+        return;
+      case 'answer':
+      case 'localOffer':
+      case 'offerRefused':
+      case 'peerSilent':
+      case 'data':
+        this.#signalling.receive(message);
         return;
       default:
     }

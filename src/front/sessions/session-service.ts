@@ -1,11 +1,9 @@
-// All live sessions of this server: their admission, heartbeats, ends, and the drain before a stop.
-import { every } from '../../base/guard.ts';
+// Admits sockets and requests as sessions of this server. The running ones are in
+// session-registry.ts.
 import { ServiceError } from '../../base/errors.ts';
 import { hashSecret, newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
-import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
-import type { SessionKind } from '../../base/session-kinds.ts';
-import { monotonicMs, sleep, wallMs } from '../../base/time.ts';
+import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
@@ -17,22 +15,15 @@ import { LiveSession } from './live-session.ts';
 import type { SharedBudget } from './message-budget.ts';
 import { createIngress } from './create-ingress.ts';
 import { sharedDecoding } from './opus-ingress.ts';
-import { SocketTally, createSessionGauges, createStepMeter } from './session-meter.ts';
+import { SocketTally, createStepMeter } from './session-meter.ts';
 import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
+import { SessionRegistry } from './session-registry.ts';
 import { wantsMotion } from './server-messages.ts';
 import type { SessionLink } from './session-link.ts';
 import type { SessionGrant } from './session-tokens.ts';
 import { SocketIntake } from './socket-intake.ts';
 import { specOf } from './session-spec.ts';
 import { TokenClaims } from './token-claims.ts';
-
-/** A running session, with what its end needs. */
-interface Entry {
-  readonly session: LiveSession;
-  readonly grant: SessionGrant;
-  readonly openedMs: number;
-  readonly kind: SessionKind;
-}
 
 /** What a client asks for. */
 interface Asked {
@@ -61,22 +52,15 @@ interface Admission {
 }
 
 /**
- * One small script per session and heartbeat: a thousand sessions cost Redis 333 calls a second.
- */
-const HEARTBEAT_MS = 3000;
-/**
  * The age of an older token is not part of a set-up: the client made it ahead, or uses it again.
  */
 const FRESH_TOKEN_MS = 60_000;
-/** How often a drain looks whether all sessions are over. */
-const DRAIN_POLL_MS = 50;
 
-/** Admits sockets as sessions, keeps their claims, and ends them. */
+/** One per server. */
 export class SessionService {
-  readonly #entries = new Map<string, Entry>();
   readonly #options: SessionServiceOptions;
   readonly #claims: TokenClaims;
-  readonly #heartbeat: NodeJS.Timeout;
+  readonly #running: SessionRegistry;
   readonly #tally: SocketTally;
   readonly #sockets: SocketIntake;
   readonly #backlog = new BlockPool(MAX_WAITING_BYTES_TOTAL);
@@ -86,21 +70,13 @@ export class SessionService {
   constructor(options: SessionServiceOptions) {
     this.#options = options;
     this.#claims = new TokenClaims(options.tokens, options.serverId);
+    this.#running = new SessionRegistry(options, this.#claims);
     this.#tally = new SocketTally(options.metrics);
     this.#sockets = new SocketIntake({
       open: (socket, request, connection) => this.#open(socket, request, connection),
       elsewhere: options.elsewhere,
       metrics: options.metrics,
       tally: this.#tally,
-    });
-    this.#heartbeat = every(HEARTBEAT_MS, 'the heartbeat of sessions', () => {
-      this.#keepAll().catch((error: unknown) => {
-        options.log.warn({ err: error }, 'session heartbeat failed');
-      });
-    }).unref();
-    const setGauges = createSessionGauges(options.metrics);
-    options.metrics.onScrape(() => {
-      setGauges(this.#entries.values());
     });
   }
 
@@ -114,7 +90,7 @@ export class SessionService {
   }
   /** Running sessions. */
   get size(): number {
-    return this.#entries.size;
+    return this.#running.size;
   }
   /** Sessions that the workers would still take; 0 while draining. */
   get room(): number {
@@ -291,10 +267,10 @@ export class SessionService {
       },
       spec: specOf(grant, face, renderer, reportsMotion),
       onEnd: (ended, reason) => {
-        this.#finish(ended, reason, log);
+        this.#running.finish(ended, reason, log);
       },
     });
-    this.#entries.set(id, { session, grant, openedMs, kind });
+    this.#running.add({ session, grant, openedMs, kind });
     void journal.begin({
       id,
       ownerId: grant.ownerId,
@@ -318,69 +294,11 @@ export class SessionService {
     return session;
   }
 
-  // ── life and end ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #finish(session: LiveSession, reason: EndReason, log: Logger): void {
-    const entry = this.#entries.get(session.id);
-    if (entry === undefined) {
-      return;
-    }
-    this.#entries.delete(session.id);
-    const { metrics, journal, quota } = this.#options;
-    const { kind } = entry;
-    const totalSeconds = (monotonicMs() - entry.openedMs) / 1000;
-    log.info(
-      {
-        reason,
-        seconds: Number(totalSeconds.toFixed(1)),
-        ignoredMessages: session.ignoredMessages,
-      },
-      'session ended',
-    );
-    void journal.end(session.id);
-    metrics.counter('mouthpiece_sessions_ended_total', { kind, reason }).add();
-    const { errorCode } = SESSION_ENDS[reason];
-    if (errorCode !== undefined) {
-      metrics.counter('mouthpiece_errors_total', { code: errorCode }).add();
-    }
-    metrics.histogram('mouthpiece_session_duration_seconds', { kind }).observe(totalSeconds);
-    if (reason === 'rate_limited') {
-      // Claim and quota slot stay until they expire, so that a client that floods cannot come back
-      // at once.
-      this.#claims.releaseAtExpiry(session.id);
-      return;
-    }
-    Promise.all([
-      this.#claims.release(session.id),
-      quota.release(entry.grant.keyId, session.id),
-    ]).catch((error: unknown) => {
-      log.warn(
-        { err: error },
-        'claim and slot will expire by themselves: the database did not answer',
-      );
-    });
-  }
-
-  /** Keeps the claims and quota slots of all running sessions. */
-  async #keepAll(): Promise<void> {
-    const byKey = Map.groupBy(this.#entries.values(), (entry) => entry.grant.keyId);
-    await Promise.all([
-      ...[...byKey].map(([keyId, entries]) =>
-        this.#options.quota.touch(
-          keyId,
-          entries.map((entry) => entry.session.id),
-        ),
-      ),
-      this.#claims.keep(),
-    ]);
-  }
+  // ── running sessions ───────────────────────────────────────────────────────────────────────────
 
   /** A live session of this server. @param ownerId undefined: of anybody */
   find(ownerId: string | undefined, sessionId: string): LiveSession | undefined {
-    const entry = this.#entries.get(sessionId);
-    return entry && (ownerId ?? entry.grant.ownerId) === entry.grant.ownerId
-      ? entry.session
-      : undefined;
+    return this.#running.find(ownerId, sessionId);
   }
 
   /**
@@ -389,17 +307,6 @@ export class SessionService {
    */
   async drain(drainMs: number, isHurried: () => boolean): Promise<void> {
     this.isDraining = true;
-    for (const { session } of this.#entries.values()) {
-      const seconds = Math.round(drainMs / 1000);
-      session.send({ type: 'closing', reason: 'server_draining', seconds });
-    }
-    const deadlineMs = monotonicMs() + drainMs;
-    while (this.#entries.size > 0 && monotonicMs() < deadlineMs && !isHurried()) {
-      await sleep(DRAIN_POLL_MS);
-    }
-    for (const { session } of [...this.#entries.values()]) {
-      session.end('server_stopped');
-    }
-    clearInterval(this.#heartbeat);
+    await this.#running.drain(drainMs, isHurried);
   }
 }

@@ -1,0 +1,84 @@
+// What everything else of a server stands on: metrics, the store, and the media workers.
+import type { CloseStack } from '../base/close-stack.ts';
+import type { Logger } from '../base/log.ts';
+import type { Config } from '../config.ts';
+import { DEFAULT_FACES, readAnyDefaultFace } from '../front/faces/default-faces.ts';
+import { observeRedis } from '../front/front-metrics.ts';
+import { type CoreClaims, claimCores } from '../front/placement/core-claims.ts';
+import { WorkerPool } from '../front/placement/worker-pool.ts';
+import { connectStore } from '../front/process/open-store.ts';
+import { prepareDataDir, serverIdentity } from '../front/store/data-dir.ts';
+import type { RedisStore } from '../front/store/redis.ts';
+import type { MediaConfig } from '../link/worker-init.ts';
+import { mediaConfig, wav2lipOptions } from '../media-config.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { watchMainThread } from '../metrics/threads.ts';
+import { native } from '../native/addon.ts';
+import { commitHash, packageVersion } from '../version.ts';
+
+/** What a server is composed from. */
+export interface Composition {
+  readonly config: Config;
+  readonly log: Logger;
+  /** Closes, in reverse order, what was opened. */
+  readonly closers: CloseStack;
+}
+
+/** The opened core of a server. */
+export interface ServerCore extends Composition {
+  readonly version: string;
+  readonly metrics: Metrics;
+  readonly store: RedisStore;
+  /** Names this server, across restarts. */
+  readonly serverId: string;
+  readonly media: MediaConfig;
+  readonly pool: WorkerPool;
+  /** CPUs for offline work: those without a media worker where there are any. */
+  readonly jobCpus: readonly number[];
+}
+
+/** Connects the store and starts the workers. @throws Error with one line to act on */
+export async function openCore(composition: Composition): Promise<ServerCore> {
+  const { config, log, closers } = composition;
+  const version = packageVersion();
+  await prepareDataDir(config.DATA_DIR);
+  const metrics = new Metrics();
+  closers.add(
+    watchMainThread(metrics, () => native.threadCpuMs(), { version, commit: commitHash() }),
+  );
+  const opened = await connectStore({ redisUrl: config.REDIS_URL, dataDir: config.DATA_DIR }, log);
+  closers.add(() => opened.close());
+  const { store } = opened;
+  observeRedis(metrics, store.client, () => store.ready);
+  const serverId = await serverIdentity(config.DATA_DIR);
+
+  const media = await mediaConfig(config);
+  const wav2lip = wav2lipOptions(config);
+  const cores = await claimWorkerCores(config.WORKERS, log);
+  closers.add(() => cores.release());
+  const pool = await WorkerPool.start({
+    cpus: cores.cpus,
+    isRealtime: config.REALTIME_WORKERS && cores.free.length > 0,
+    media,
+    calibrationFace: readAnyDefaultFace(DEFAULT_FACES),
+    wav2lip,
+    metrics,
+    log,
+  });
+  closers.add(() => pool.stop());
+  const jobCpus = cores.free.length > 0 ? cores.free : native.allowedCpus();
+  return { ...composition, version, metrics, store, serverId, media, pool, jobCpus };
+}
+
+/** Claims a core for each worker, and warns where another server on this host has it already. */
+async function claimWorkerCores(workers: number, log: Logger): Promise<CoreClaims> {
+  const cores = await claimCores(native.allowedCpus(), workers);
+  if (cores.shared.length > 0) {
+    log.warn(
+      { cpus: cores.shared, workers },
+      'workers share cores with another server on this host: frames will be late on both. ' +
+        'Lower WORKERS, or give each server its own cpuset',
+    );
+  }
+  return cores;
+}
