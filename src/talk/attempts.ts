@@ -10,9 +10,13 @@ export type ProviderStep = 'asked' | 'firstToken' | 'firstClause' | 'firstAudio'
 /** What the providers tell. */
 export interface ProviderListener {
   onStep(step: ProviderStep): void;
-  /** A request is over; `fault`: it failed, and was not or will not be repeated. */
+  /** A request has its first result. */
   onAnswer(role: ProviderRole, kind: ProviderKind, seconds: number): void;
-  onFault(role: ProviderRole, kind: ProviderKind, error: ProviderError): void;
+  /**
+   * A request failed, and was not or will not be repeated.
+   * @param isLost of a provider that calls again by itself: true, it has given up; false, it goes on
+   */
+  onFault(role: ProviderRole, kind: ProviderKind, error: ProviderError, isLost?: boolean): void;
   /** A request has no result yet, and the person waits for it. @param message in words */
   onSlow(message: string): void;
   onUsage(tokens: number, voiceSeconds: number): void;

@@ -63,9 +63,11 @@ export class Conversation {
       onUsage: (tokens, voiceSeconds) => {
         this.#tell({ type: 'usage', tokens, voiceSeconds });
       },
-      onFault: (role, kind, { fault, message }) => {
-        this.#failedTurns++;
-        const isFatal = fault === 'unauthorised' || this.#failedTurns >= MAX_FAILED_TURNS;
+      onFault: (role, kind, { fault, message }, isLost) => {
+        // A provider that calls again by itself has failed no turn yet.
+        this.#failedTurns += isLost === undefined ? 1 : 0;
+        const isFatal =
+          fault === 'unauthorised' || isLost === true || this.#failedTurns >= MAX_FAILED_TURNS;
         this.#tell({ type: 'fault', role, kind, fault, message, isFatal });
       },
       onSlow: (message) => {

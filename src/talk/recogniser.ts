@@ -26,8 +26,8 @@ export class Recogniser {
             onAnswer: (seconds) => {
               listener.onAnswer('recogniser', spec.kind, seconds);
             },
-            onFault: (error) => {
-              listener.onFault('recogniser', spec.kind, error);
+            onFault: (error, isLost) => {
+              listener.onFault('recogniser', spec.kind, error, isLost);
             },
           })
         : undefined;

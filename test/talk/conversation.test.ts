@@ -237,18 +237,15 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
   test('nobody is left unheard: a recogniser that stays away ends the conversation', async () => {
     const baseUrl = new URL(providers.baseUrl).origin;
     const ear = { kind: 'deepgram', baseUrl, apiKey: 'k', model: 'nova-3' } as const;
-    for (const [status, fault] of [
-      [429, 'rate_limited'],
-      [500, 'server_error'],
-    ] as const) {
-      providers.behaviour.status.set('deepgram', status);
-      await conversing({ ear }, async () => {
-        const told = await talk.until('fault', ({ isFatal }) => isFatal);
-        assert.deepEqual([told.role, told.kind, told.fault], ['recogniser', 'deepgram', fault]);
-        assert.match(told.message, /^The recogniser (?:refused|failed)/);
-      });
-      talk.messages.length = 0;
-    }
+    providers.behaviour.status.set('deepgram', 500);
+    await conversing({ ear }, async () => {
+      const told = await talk.until('fault', ({ isFatal }) => isFatal, 30_000);
+      assert.deepEqual(
+        [told.role, told.kind, told.fault],
+        ['recogniser', 'deepgram', 'server_error'],
+      );
+      assert.match(told.message, /^The recogniser failed/);
+    });
   });
 
   test('a model that breaks off is told, and the next turn works', async () => {

@@ -39,6 +39,8 @@ interface Ours {
   readonly messages: string[];
   readonly answers: string[];
   readonly steps: string[];
+  /** Faults with which the provider gave up. */
+  readonly lost: string[];
   readonly providers: ReturnType<typeof createProviders>;
 }
 
@@ -46,6 +48,7 @@ function ours(origin: string, parts: { voice?: VoiceSpec; ear?: EarSpec }): Ours
   const rings = { microphoneRing: createSpeechRing(), speechRing: createSpeechRing() };
   const found = { faults: [] as string[], messages: [] as string[], answers: [] as string[] };
   const steps: string[] = [];
+  const lost: string[] = [];
   const providers = createProviders(specOf({ rings }, `${origin}/v1`, parts), {
     onStep: (step) => {
       steps.push(step);
@@ -53,14 +56,17 @@ function ours(origin: string, parts: { voice?: VoiceSpec; ear?: EarSpec }): Ours
     onAnswer: (role, kind) => {
       found.answers.push(`${role} ${kind}`);
     },
-    onFault: (role, kind, { fault, message }) => {
+    onFault: (role, kind, { fault, message }, isLost) => {
+      if (isLost === true) {
+        lost.push(fault);
+      }
       found.faults.push(`${role} ${kind} ${fault}`);
       found.messages.push(message);
     },
     onSlow: () => {},
     onUsage: () => {},
   });
-  return { ...found, steps, providers };
+  return { ...found, steps, lost, providers };
 }
 
 const voiceAt = (kind: 'elevenlabs' | 'cartesia', origin: string, apiKey = 'k'): VoiceSpec => ({
@@ -333,6 +339,22 @@ test('Deepgram lost amid an utterance is called again, and hears it from its sta
       }),
     ),
   );
+});
+
+test('Deepgram away for three seconds is called until it is back', async () => {
+  const { pcm } = await synthesize('good morning');
+  await beside(async ({ behaviour }, origin) => {
+    behaviour.transcripts = ['good morning'];
+    behaviour.status.set('deepgram', 503);
+    const one = ours(origin, { ear: ear(origin) });
+    const back = setTimeout(3000).then(() => behaviour.status.delete('deepgram'));
+    const heard = await hear(origin, one, [pcm], hasFinal);
+    await back;
+    assert.ok(hasFinal(heard));
+    assert.deepEqual(new Set(one.faults), new Set(['recogniser deepgram server_error']));
+    assert.ok(one.faults.length >= 3, 'each failure is told');
+    assert.deepEqual(one.lost, [], 'and none ends the conversation');
+  });
 });
 
 test('a key that Deepgram refuses is told once', async () => {

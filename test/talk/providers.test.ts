@@ -1,12 +1,15 @@
 // The providers over HTTP, against a local server that speaks their protocols: what is sent, what is
 // understood, and what a fault becomes.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, test } from 'vitest';
 import { checkProviders } from '../../src/front/talk/provider-check.ts';
 import { clausesOf } from '../../src/talk/clauses.ts';
 import { PcmResampler } from '../../src/talk/pcm-resampler.ts';
 import { ProviderError } from '../../src/talk/provider-error.ts';
 import { chatReply } from '../../src/talk/providers/chat.ts';
+import { post } from '../../src/talk/providers/http.ts';
 import { endpointSpeech } from '../../src/talk/providers/speech-endpoint.ts';
 import { transcription } from '../../src/talk/providers/transcription.ts';
 import { heardOf, newClause } from '../../src/talk/spoken-text.ts';
@@ -112,6 +115,46 @@ test('every fault of a voice or a recogniser over HTTP has its reason, and its w
       behaviour.status.clear();
       behaviour.fault.clear();
     }
+  }
+});
+
+test('a provider that accepts a request and falls silent is given up in time', async () => {
+  const silent = createServer((request, response) => {
+    if (request.url === '/amid') {
+      response.writeHead(200, { 'content-type': 'audio/pcm' }).write('0123');
+    }
+  });
+  await new Promise<void>((resolve) => {
+    silent.listen(0, '127.0.0.1', resolve);
+  });
+  const origin = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  try {
+    for (const [path, chunks] of [
+      ['/', 0],
+      ['/amid', 1],
+    ] as const) {
+      let count = 0;
+      const body = post({
+        who: 'The voice',
+        url: origin + path,
+        headers: {},
+        body: '',
+        signal,
+        waitMs: 300,
+      });
+      await assert.rejects(
+        (async () => {
+          for await (const chunk of body) {
+            count += Math.sign(chunk.length);
+          }
+        })(),
+        { fault: 'timeout', message: 'The voice did not answer in time' },
+      );
+      assert.equal(count, chunks, path);
+    }
+  } finally {
+    silent.closeAllConnections();
+    silent.close();
   }
 });
 

@@ -17,6 +17,8 @@ const ANSWER_MS = 4000;
 const LOOK_MS = 250;
 /** Pauses before another connection; the last one repeats. */
 const RETRY_MS: readonly number[] = [100, 1000, 3000];
+/** After failures for this long the conversation ends: nobody is left unheard. */
+const LOST_MS = 12_000;
 /** Speech without its final words that is kept for another connection. */
 const MAX_KEPT_SAMPLES = 20 * SPEECH_RATE;
 
@@ -24,7 +26,8 @@ const MAX_KEPT_SAMPLES = 20 * SPEECH_RATE;
 export interface DeepgramListener {
   /** An utterance has its words. @param seconds since its end */
   onAnswer(seconds: number): void;
-  onFault(error: ProviderError): void;
+  /** A connection failed. @param isLost none worked for a while: the conversation cannot go on */
+  onFault(error: ProviderError, isLost: boolean): void;
 }
 
 /** A connection at a time, for one conversation. */
@@ -62,7 +65,9 @@ export class DeepgramEar {
     signal.addEventListener('abort', onAbort);
     void this.#pump(pcm);
     try {
+      let awayMs = 0;
       for (let failures = 0; !this.#isOver; failures++) {
+        const startMs = monotonicMs();
         try {
           for await (const hearing of this.#connected()) {
             failures = 0;
@@ -70,9 +75,15 @@ export class DeepgramEar {
           }
         } catch (error) {
           const failure = toProviderError(WHO, error);
-          this.#listener.onFault(failure);
-          // The conversation ends after a few failures in a row: nobody is left unheard.
-          if (failure.fault === 'unauthorised') {
+          const nowMs = monotonicMs();
+          // A connection that lasted did work: the person may have said nothing.
+          if (failures === 0 || nowMs - startMs > LOST_MS) {
+            failures = 0;
+            awayMs = nowMs;
+          }
+          const isLost = nowMs - awayMs > LOST_MS;
+          this.#listener.onFault(failure, isLost);
+          if (isLost || failure.fault === 'unauthorised') {
             return;
           }
           await sleep(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]!);
