@@ -22,6 +22,12 @@ export const CLUSTER_SETTINGS = {
       'Unset: PORT serves /metrics and /cluster; there is no /debug.',
   ),
   ADMIN_HOST: setting(text, '127.0.0.1', 'Address to listen on for ADMIN_PORT.'),
+  CORE_LOCK_DIR: setting(
+    text,
+    undefined,
+    'Directory that the servers on one host share, where each locks the cores of its workers. ' +
+      'Needed only between containers with networks of their own; others see one another without it.',
+  ),
   REGION: setting(
     text.max(64, 'must have at most 64 characters'),
     undefined,

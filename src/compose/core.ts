@@ -54,7 +54,7 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
 
   const media = await mediaConfig(config);
   const wav2lip = wav2lipOptions(config);
-  const cores = await claimWorkerCores(config.WORKERS, log);
+  const cores = await claimWorkerCores(config, log);
   closers.add(() => cores.release());
   const pool = await WorkerPool.start({
     cpus: cores.cpus,
@@ -71,8 +71,9 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
 }
 
 /** Claims a core for each worker, and warns where another server on this host has it already. */
-async function claimWorkerCores(workers: number, log: Logger): Promise<CoreClaims> {
-  const cores = await claimCores(native.allowedCpus(), workers);
+async function claimWorkerCores(config: Config, log: Logger): Promise<CoreClaims> {
+  const workers = config.WORKERS;
+  const cores = await claimCores(native.allowedCpus(), workers, { lockDir: config.CORE_LOCK_DIR });
   if (cores.shared.length > 0) {
     log.warn(
       { cpus: cores.shared, workers },

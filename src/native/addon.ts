@@ -185,6 +185,14 @@ export interface NativeAddon {
   /** CPU milliseconds of the calling thread (CLOCK_THREAD_CPUTIME_ID). */
   threadCpuMs(): number;
   /**
+   * Locks a whole file that is open for writing, for this descriptor alone (F_OFD_SETLK), until it
+   * is closed or the process ends. @returns false when another descriptor has it locked
+   * @throws Error with errno's text
+   */
+  lockFile(descriptor: number): boolean;
+  /** Whether another descriptor of any process has the file locked. Locks nothing. */
+  isFileLocked(descriptor: number): boolean;
+  /**
    * Bytes that malloc has given out to all threads of this process and that are not freed: live
    * memory, whatever the resident size. NaN before glibc 2.33.
    */

@@ -48,6 +48,8 @@ export interface ServerOptions {
   readonly root?: string;
   /** Lets the test look into its threads (loopback, a free port). */
   readonly inspect?: boolean;
+  /** A command that runs the server's: in a network of its own, say. It must become the server. */
+  readonly launcher?: readonly string[];
 }
 
 /** @throws Error with the server's last lines when it does not come up. */
@@ -56,36 +58,36 @@ export async function startServer({
   dataDir,
   root = ROOT,
   inspect = false,
+  launcher = [],
 }: ServerOptions = {}): Promise<TestServer> {
   const directory = dataDir ?? (await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-')));
-  const child = spawn(
+  const [program, ...args] = [
+    ...launcher,
     process.execPath,
-    [
-      '--disable-warning=ExperimentalWarning',
-      ...(inspect ? ['--inspect=127.0.0.1:0'] : []),
-      path.join(root, 'src/main.ts'),
-    ],
-    {
-      cwd: root,
-      env: {
-        PATH: process.env['PATH'],
-        ...(process.env['NODE_V8_COVERAGE'] !== undefined && {
-          NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
-        }),
-        HOME: process.env['HOME'],
-        HOST: '127.0.0.1',
-        MEDIA_HOST: '127.0.0.1',
-        PORT: '0',
-        DATA_DIR: directory,
-        READY_JSON: '1',
-        WORKERS: '1',
-        DRAIN_SECONDS: '0',
-        LOG_LEVEL: 'warn',
-        ...env,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
+    '--disable-warning=ExperimentalWarning',
+    ...(inspect ? ['--inspect=127.0.0.1:0'] : []),
+    path.join(root, 'src/main.ts'),
+  ];
+  const child = spawn(program, args, {
+    cwd: root,
+    env: {
+      PATH: process.env['PATH'],
+      ...(process.env['NODE_V8_COVERAGE'] !== undefined && {
+        NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'],
+      }),
+      HOME: process.env['HOME'],
+      HOST: '127.0.0.1',
+      MEDIA_HOST: '127.0.0.1',
+      PORT: '0',
+      DATA_DIR: directory,
+      READY_JSON: '1',
+      WORKERS: '1',
+      DRAIN_SECONDS: '0',
+      LOG_LEVEL: 'warn',
+      ...env,
     },
-  );
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const logs: string[] = [];
   const keep = (line: string): void => {
     logs.push(line);

@@ -3,9 +3,10 @@
 //
 // A claim is a listening socket in Linux's abstract namespace (unix(7)), named after the core.
 // Binding it is atomic, needs no shared directory, and the kernel frees it however the process
-// ends. Only processes of the same network namespace see it; containers are kept apart by their
-// cpusets.
+// ends. Only processes of the same network namespace see it. Servers in containers with networks
+// of their own share a directory instead, and lock a file for each core besides (core-locks.ts).
 import net from 'node:net';
+import { CoreLocks } from './core-locks.ts';
 
 /** The cores of this server's workers. */
 export interface CoreClaims {
@@ -19,6 +20,14 @@ export interface CoreClaims {
   release(): Promise<void>;
 }
 
+/** Where the claims of servers meet. */
+export interface ClaimPlaces {
+  /** Prefix of the names of sockets; tests have their own. */
+  readonly space?: string;
+  /** Directory of lock files that the servers share; undefined: none. */
+  readonly lockDir?: string | undefined;
+}
+
 const addressOf = (space: string, cpu: number): { path: string } => ({
   path: `\0${space}-core-${cpu}`,
 });
@@ -26,12 +35,12 @@ const addressOf = (space: string, cpu: number): { path: string } => ({
 /**
  * Undefined server: abstract sockets are not available, and each server claims as if it were alone.
  */
-interface Claim {
+interface SocketClaim {
   readonly server: net.Server | undefined;
 }
 
 /** Claims a core. @returns undefined when another server has it */
-function claim(space: string, cpu: number): Promise<Claim | undefined> {
+function claimSocket(space: string, cpu: number): Promise<SocketClaim | undefined> {
   return new Promise((resolve) => {
     const server = net.createServer((socket) => {
       socket.destroy();
@@ -47,7 +56,7 @@ function claim(space: string, cpu: number): Promise<Claim | undefined> {
 }
 
 /** Asks by connecting: a short claim could make another server that starts now miss the core. */
-function isClaimed(space: string, cpu: number): Promise<boolean> {
+function isSocketClaimed(space: string, cpu: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect(addressOf(space, cpu));
     socket.once('connect', () => {
@@ -65,27 +74,41 @@ function isClaimed(space: string, cpu: number): Promise<boolean> {
  * the database and offline jobs. Workers without a core of their own share evenly, those of other
  * servers first.
  * @param allowed CPU numbers that the process may use (affinity and cpuset)
- * @param space prefix of the names of the claims; tests have their own
+ * @throws Error that says what to set when the directory of locks cannot be used
  */
 export async function claimCores(
   allowed: readonly number[],
   workers: number,
-  space = 'mouthpiece',
+  { space = 'mouthpiece', lockDir }: ClaimPlaces = {},
 ): Promise<CoreClaims> {
-  const claims = new Map<number, Claim>();
+  const locks = lockDir === undefined ? undefined : new CoreLocks(lockDir);
+  const claims = new Map<number, SocketClaim>();
   const foreign: number[] = [];
   const free: number[] = [];
-  for (const cpu of allowed.toReversed()) {
-    if (claims.size === workers) {
-      ((await isClaimed(space, cpu)) ? foreign : free).push(cpu);
-      continue;
-    }
-    const held = await claim(space, cpu);
-    if (held === undefined) {
+  const release = async (): Promise<void> => {
+    locks?.release();
+    await Promise.all([...claims.values()].map(giveBack));
+  };
+  try {
+    for (const cpu of allowed.toReversed()) {
+      if (claims.size === workers) {
+        const isClaimed = (await isSocketClaimed(space, cpu)) || locks?.isClaimed(cpu) === true;
+        (isClaimed ? foreign : free).push(cpu);
+        continue;
+      }
+      const held = await claimSocket(space, cpu);
+      if (held !== undefined && locks?.claim(cpu) !== false) {
+        claims.set(cpu, held);
+        continue;
+      }
       foreign.push(cpu);
-    } else {
-      claims.set(cpu, held);
+      if (held !== undefined) {
+        await giveBack(held);
+      }
     }
+  } catch (error) {
+    await release();
+    throw error;
   }
   const own = [...claims.keys()];
   const common = [...foreign, ...own];
@@ -99,13 +122,11 @@ export async function claimCores(
     ],
     free: free.toReversed(),
     shared: foreign.slice(0, without),
-    async release() {
-      await Promise.all([...claims.values()].map(giveBack));
-    },
+    release,
   };
 }
 
-const giveBack = ({ server }: Claim): Promise<void> =>
+const giveBack = ({ server }: SocketClaim): Promise<void> =>
   new Promise((resolve) => {
     if (server === undefined) {
       resolve();
