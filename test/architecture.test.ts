@@ -80,7 +80,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/http',
     'front/sessions',
   ],
-  'front/legs': ['base', 'link', 'webrtc/sdp', 'front/http', 'front/sessions'],
+  'front/legs': ['base', 'metrics', 'link', 'webrtc/sdp', 'front/http', 'front/sessions'],
   'front/talk': [
     'base',
     'link',

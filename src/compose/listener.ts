@@ -142,7 +142,8 @@ function createRoutes(
     readonly bodyBudget: BodyBudget;
   },
 ): Route[] {
-  const { services, videos, sessions, cluster, otherNodes, splits, conversations } = parts;
+  const { services, videos, sessions, cluster, otherNodes, forwarder, splits, conversations } =
+    parts;
   return buildRoutes({
     config,
     store,
@@ -150,6 +151,7 @@ function createRoutes(
     videos,
     sessions,
     cluster,
+    forwarder,
     canPlace: async () => sessions.canPlace || (await otherNodes.haveRoom()),
     splits,
     models: pool.renderers,
@@ -182,7 +184,7 @@ const createSessionSockets = (
       sessions.handlers((_id, _request, destination) => new PeerToPeerLink(destination)),
     ),
   ),
-  agents: splits.agentHandlers(),
+  agents: relay.accepting(splits.agentHandlers()),
   livekit: relay.accepting(
     sessions.handlers((id, request, destination, log) =>
       operator === undefined

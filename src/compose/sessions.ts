@@ -1,11 +1,13 @@
 // What a server does: accounts, faces, history, videos, conversations, live sessions, and what it
 // shares with the other servers of its Redis.
 import { Cluster } from '../front/cluster/cluster.ts';
+import { Forwarder } from '../front/cluster/forwarder.ts';
 import { Relay } from '../front/cluster/relay.ts';
 import { RelayTickets } from '../front/cluster/relay-tickets.ts';
 import { RoomiestNodes } from '../front/cluster/roomiest-nodes.ts';
 import { DEFAULT_FACES } from '../front/faces/default-faces.ts';
 import { SessionRecorder } from '../front/history/session-recorder.ts';
+import { LegTokens } from '../front/legs/leg-tokens.ts';
 import { SplitSessions } from '../front/legs/split-sessions.ts';
 import { type Services, openServices } from '../front/services.ts';
 import { SessionService } from '../front/sessions/session-service.ts';
@@ -25,6 +27,7 @@ export interface ServerSessions {
   readonly cluster: Cluster;
   readonly otherNodes: RoomiestNodes;
   readonly relay: Relay;
+  readonly forwarder: Forwarder;
   readonly sessions: SessionService;
   readonly splits: SplitSessions;
 }
@@ -63,7 +66,7 @@ export async function openSessions(core: ServerCore): Promise<ServerSessions> {
   const cluster = new Cluster(serverId, { store, tokens, quota, metrics, log });
   await cluster.clearOwn();
   const otherNodes = new RoomiestNodes(cluster.registry, serverId, config.REGION ?? '');
-  const relay = openRelay(core, services, otherNodes);
+  const relay = openRelay(core, services, cluster, otherNodes);
   const sessions = new SessionService({
     tokens,
     quota,
@@ -77,7 +80,13 @@ export async function openSessions(core: ServerCore): Promise<ServerSessions> {
     serverId,
     host: config.HOST,
   });
-  const splits = new SplitSessions(sessions);
+  const splits = new SplitSessions({
+    sessions,
+    tokens: new LegTokens(services.secrets.derive('tokens of agents and viewers')),
+    elsewhere: relay,
+    metrics,
+  });
+  const { registry } = cluster;
   return {
     services,
     recorder,
@@ -86,6 +95,7 @@ export async function openSessions(core: ServerCore): Promise<ServerSessions> {
     cluster,
     otherNodes,
     relay,
+    forwarder: new Forwarder({ registry, nodes: otherNodes, nodeId: serverId, log }),
     sessions,
     splits,
   };
@@ -118,10 +128,13 @@ async function openVideos(
 function openRelay(
   { config, log, closers, serverId, metrics }: ServerCore,
   { secrets, tokens }: Services,
+  { registry }: Cluster,
   nodes: RoomiestNodes,
 ): Relay {
   const relay = new Relay({
     nodes,
+    registry,
+    nodeId: serverId,
     tickets: new RelayTickets(secrets.derive('relay tickets'), serverId),
     tokens,
     // A room of this server's own is joined at the server that serves it.

@@ -18,6 +18,7 @@ import { staticRoutes } from './api/static.ts';
 import { systemRoutes, type SystemDeps } from './api/system.ts';
 import { type WhepDeps, whepRoutes } from './api/whep.ts';
 import type { Cluster } from './cluster/cluster.ts';
+import type { Forwarder } from './cluster/forwarder.ts';
 import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
 import type { Caller, Route } from './http/route.ts';
@@ -41,6 +42,8 @@ export interface RouteOptions {
   /** Whether this server or another one has room for a session. */
   readonly canPlace: () => Promise<boolean>;
   readonly cluster: Pick<Cluster, 'id' | 'registry'>;
+  /** Passes requests on to other servers. */
+  readonly forwarder: Forwarder;
   /** Names of the renderers that a token may ask for. */
   readonly models: readonly string[];
   readonly iceServers: readonly IceServer[];
@@ -82,6 +85,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
   const authenticate = (key: string): Promise<Caller> => services.apiKeys.authenticate(key);
   const watching = {
     splits: options.splits,
+    forwarder: options.forwarder,
     iceServers: options.iceServers,
     turnSecret: config.TURN_SECRET,
   };
@@ -99,7 +103,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       onRefused: options.onTokenRefused,
       log: options.log,
     }),
-    ...splitSessionRoutes({ ...watching, faceExists }),
+    ...splitSessionRoutes({ ...watching, faceExists, apiKeyHeaders }),
     ...whepRoutes(watching),
     ...staticRoutes({ videos: options.videos, faceExists, bodyPool }),
     ...faceRoutes(faces),
@@ -135,7 +139,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       authenticate,
       apiKeyHeaders,
     }),
-    ...integrationRoutes({ isRoomToken: options.isRoomToken, agents: options.agents }),
+    ...integrationRoutes(options),
     ...systemRoutes({
       readiness: {
         redis: () => store.ping(),

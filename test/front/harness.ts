@@ -10,6 +10,8 @@ import { type Config, loadConfig } from '../../src/config.ts';
 import { AudioError } from '../../src/jobs/video/audio/pcm-stream.ts';
 import type { StaticRequest, StaticVideos } from '../../src/front/videos/static-videos.ts';
 import { Cluster } from '../../src/front/cluster/cluster.ts';
+import { Forwarder } from '../../src/front/cluster/forwarder.ts';
+import { RoomiestNodes } from '../../src/front/cluster/roomiest-nodes.ts';
 import { BodyBudget, type BodyBudgetOptions } from '../../src/front/http/body-budget.ts';
 import type { Route } from '../../src/front/http/route.ts';
 import { type HttpServer, startHttpServer } from '../../src/front/http-server.ts';
@@ -116,6 +118,15 @@ export async function openFront(
   closers.add(() => ice.close());
   const bodyBudget = new BodyBudget(options.bodyBudget);
   const sessions = options.sessions ?? { room: 1, isDraining: false, find: () => undefined };
+  const cluster = new Cluster(serverId, {
+    store,
+    tokens: services.tokens,
+    quota: services.quota,
+    metrics: new Metrics(),
+    log,
+  });
+  const { registry } = cluster;
+  const nodes = new RoomiestNodes(registry, serverId, '');
   const routes = buildRoutes({
     config,
     store,
@@ -123,13 +134,8 @@ export async function openFront(
     videos: await options.videos?.({ store, services, serverId, log }),
     sessions,
     canPlace: () => Promise.resolve(!sessions.isDraining && sessions.room > 0),
-    cluster: new Cluster(serverId, {
-      store,
-      tokens: services.tokens,
-      quota: services.quota,
-      metrics: new Metrics(),
-      log,
-    }),
+    cluster,
+    forwarder: new Forwarder({ registry, nodes, nodeId: serverId, log }),
     splits: noSplits,
     models: ['rig'],
     iceServers: ice.iceServers,

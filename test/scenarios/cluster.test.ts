@@ -9,6 +9,7 @@ import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
 import { until as untilHolds } from '../harness/until.ts';
 import { sleep } from '../../src/base/time.ts';
+import { WeriftPeer } from '../harness/werift-peer.ts';
 import { WsClient } from '../harness/ws-client.ts';
 
 const KEY = 'the key of the cluster test';
@@ -17,6 +18,7 @@ const SHARED = {
   SECRETS_KEY: 'c1'.repeat(32),
   REGION: 'here',
   RATE_LIMIT_RPS: '10000',
+  LIVEKIT_HOSTS: '127.0.0.1',
 };
 
 let redis: TestRedis;
@@ -146,6 +148,69 @@ test('a full server passes a client on, whose media comes from the other one', a
   await until('the other server ends it', async () => (await sessionsSeenBy(first)).length === 1);
   assert.match((await call(first, '/metrics')).body, /mouthpiece_relayed_sessions 0\b/);
   await local.close();
+  await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
+});
+
+test('POST /sessions at a full server: the other opens it, both sides come through this one', async () => {
+  const occupant = await connect();
+  await until('the others know that it is full', async () =>
+    (await call(first, '/cluster/nodes')).body.nodes.every(
+      ({ url, room }: { url: string; room: number }) => (room === 0) === (url === first.url),
+    ),
+  );
+  const opened = await call(first, '/sessions', { faceId: 'ava' });
+  assert.equal(opened.status, 201, JSON.stringify(opened.body));
+  const { sessionId, agentUrl, viewerUrl, tokens } = opened.body;
+  assert.ok(agentUrl.startsWith(first.url.replace('http', 'ws')), agentUrl);
+  assert.ok(viewerUrl.startsWith(first.url), viewerUrl);
+  const listed = await sessionsSeenBy(first);
+  assert.equal(listed.find(({ id }) => id === sessionId)?.node, await nodeIdOf(second));
+
+  const agent = await WsClient.open(first, tokens.agent, '/sessions/agent');
+  await agent.waitFor('{"type":"session"');
+  const viewer = await WeriftPeer.connect(first, tokens.viewer);
+  await agent.waitFor('{"type":"viewer","connected":true');
+  await until('its pictures come', () => viewer.video.packets.length > 100);
+  agent.speak(sine);
+  await viewer.socket.waitFor('SPEAK');
+  await agent.waitFor('{"type":"speaking"');
+
+  // Over HTTP: the offer of another viewer, its candidates, and its end.
+  const sdp = { 'content-type': 'application/sdp' };
+  const offer = viewer.offerSdp;
+  const watched = await fetch(viewerUrl, { method: 'POST', headers: sdp, body: offer });
+  assert.equal(watched.status, 201, await watched.clone().text());
+  assert.match(await watched.text(), /^v=0[^]*a=fingerprint/);
+  await viewer.socket.waitFor('STOP taken_over');
+  const peer = new URL(watched.headers.get('location')!, first.url);
+  const fragment = { 'content-type': 'application/trickle-ice-sdpfrag' };
+  const patched = await fetch(peer, {
+    method: 'PATCH',
+    headers: { ...fragment, 'if-match': '"9"' },
+    body: 'a=end-of-candidates\r\n',
+  });
+  assert.equal(patched.status, 412, 'If-Match is passed on');
+  assert.equal((await fetch(peer, { method: 'DELETE' })).status, 200);
+  const wrong = viewerUrl.replace(tokens.viewer, tokens.agent);
+  assert.equal((await fetch(wrong, { method: 'POST', headers: sdp, body: offer })).status, 401);
+  for (const side of [tokens.viewer, `${sessionId}.${'a'.repeat(43)}`]) {
+    const stranger = await WsClient.open(first, side, '/sessions/agent');
+    await stranger.waitFor('{"type":"error","code":"INVALID_SESSION_TOKEN"');
+  }
+
+  // An avatar in a room of LiveKit is sent by the other one, too: it finds nobody at this address.
+  const join = await call(first, '/integrations/livekit/agents', {
+    session_token: await createToken(first),
+    livekit_token: 'none',
+    livekit_url: 'ws://127.0.0.1:1',
+  });
+  assert.deepEqual([join.status, join.body.code], [400, 'ROOM_JOIN_FAILED']);
+
+  agent.send('DONE');
+  await agent.waitFor('{"type":"stopped"');
+  assert.equal((await fetch(viewerUrl, { method: 'POST', headers: sdp, body: offer })).status, 404);
+  await viewer.connection.close();
+  await occupant.close();
   await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
 });
 

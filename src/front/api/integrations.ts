@@ -1,6 +1,7 @@
 // LiveKit: the avatar for an agent in somebody else's room, and the check of tokens for rooms of ours.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
+import type { Forwarder } from '../cluster/forwarder.ts';
 import { json, text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import type { AgentRooms } from '../rooms/agent-rooms.ts';
@@ -12,10 +13,11 @@ export interface IntegrationDeps {
   readonly isRoomToken: (token: string) => boolean;
   /** Sends an avatar into a room; undefined: this server cannot. */
   readonly agents: Pick<AgentRooms, 'join'> | undefined;
+  readonly forwarder: Pick<Forwarder, 'withRoom'>;
 }
 
 /** The routes of LiveKit. */
-export const integrationRoutes = ({ isRoomToken, agents }: IntegrationDeps): Route[] => [
+export const integrationRoutes = ({ isRoomToken, agents, forwarder }: IntegrationDeps): Route[] => [
   route({
     method: 'GET',
     path: '/rtc/v1/validate',
@@ -69,22 +71,27 @@ export const integrationRoutes = ({ isRoomToken, agents }: IntegrationDeps): Rou
       if (agents === undefined) {
         throw new ServiceError('NOT_IMPLEMENTED');
       }
-      const sessionId = await agents.join(
-        {
-          sessionToken: body.session_token,
-          livekitToken: body.livekit_token,
-          livekitUrl: body.livekit_url,
-        },
-        {
-          path,
-          ip,
-          header: (name) => request.header(name),
-          serverOrigin: origin,
-          localPort: 0,
+      const { host } = new URL(origin);
+      return await forwarder.withRoom(
+        { received: request, headers: ['content-type'], body: JSON.stringify(body) },
+        async () => {
+          const sessionId = await agents.join(
+            {
+              sessionToken: body.session_token,
+              livekitToken: body.livekit_token,
+              livekitUrl: body.livekit_url,
+            },
+            {
+              path,
+              ip,
+              header: (name) => request.header(name),
+              serverOrigin: origin,
+              localPort: 0,
+            },
+          );
+          return json({ status: 'joined', session_id: sessionId, destination: host });
         },
       );
-      const { host } = new URL(origin);
-      return json({ status: 'joined', session_id: sessionId, destination: host });
     },
   }),
 ];

@@ -2,9 +2,11 @@
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
-import { json } from '../http/reply.ts';
+import type { Forwarder } from '../cluster/forwarder.ts';
+import { json, type Reply } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
-import type { SplitRequest, SplitTokens } from '../legs/split-sessions.ts';
+import type { SplitTokens } from '../legs/leg-tokens.ts';
+import type { SplitRequest } from '../legs/split-sessions.ts';
 import { type IceServer, withCredentials } from '../sessions/ice-credentials.ts';
 import type { LiveSession } from '../sessions/live-session.ts';
 import { iceServer, splitFaceId, tokenRequest } from './compose.ts';
@@ -18,6 +20,9 @@ export interface SplitSessionDeps {
       request: SplitRequest,
     ): Promise<{ readonly session: Pick<LiveSession, 'id'>; readonly tokens: SplitTokens }>;
   };
+  readonly forwarder: Pick<Forwarder, 'withRoom'>;
+  /** Lower-case names of the headers that may carry the API key. */
+  readonly apiKeyHeaders: readonly string[];
   readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
   readonly iceServers: readonly IceServer[];
   readonly turnSecret: string | undefined;
@@ -81,7 +86,8 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
       'SERVER_OVERLOADED',
       'SERVER_DRAINING',
     ],
-    async handler({ body, caller, origin, ip }) {
+    async handler(request) {
+      const { body, caller, origin, ip } = request;
       const { faceId, emotion } = splitFaceId(body.faceId);
       if (!(await deps.faceExists(caller.ownerId, faceId))) {
         throw new ServiceError('INVALID_FACE_ID');
@@ -89,39 +95,49 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
       if (!(EMOTIONS as readonly string[]).includes(emotion)) {
         throw new ServiceError('INVALID_EMOTION');
       }
-      const { session, tokens } = await deps.splits.open({
-        grant: {
-          ownerId: caller.ownerId,
-          keyId: caller.keyId,
-          keyName: caller.keyName,
-          faceId,
-          emotion,
-          model: body.model,
-          apiVersion: 'v2',
-          sessionAggregator: body.sessionAggregator,
-          handleSilence: body.handleSilence,
-          maxSessionLengthSeconds: body.maxSessionLength,
-          maxIdleTimeSeconds: body.maxIdleTime,
-          startFrame: body.startFrame,
-          audioInputFormat: body.audioInputFormat,
-        },
-        graceMs: body.graceSeconds * 1000,
-        reportsMotion: body.motion === 'arkit',
-        destination: new URL(origin).host,
-        ip,
-      });
-      return json(
+      const open = async (): Promise<Reply> => {
+        const { session, tokens } = await deps.splits.open({
+          grant: {
+            ownerId: caller.ownerId,
+            keyId: caller.keyId,
+            keyName: caller.keyName,
+            faceId,
+            emotion,
+            model: body.model,
+            apiVersion: 'v2',
+            sessionAggregator: body.sessionAggregator,
+            handleSilence: body.handleSilence,
+            maxSessionLengthSeconds: body.maxSessionLength,
+            maxIdleTimeSeconds: body.maxIdleTime,
+            startFrame: body.startFrame,
+            audioInputFormat: body.audioInputFormat,
+          },
+          graceMs: body.graceSeconds * 1000,
+          reportsMotion: body.motion === 'arkit',
+          destination: new URL(origin).host,
+          ip,
+        });
+        return json(
+          {
+            sessionId: session.id,
+            agentUrl: `${origin.replace(/^http/, 'ws')}/sessions/agent?session_token=${tokens.agent}`,
+            viewerUrl: `${origin}/sessions/${session.id}/whep?token=${tokens.viewer}`,
+            tokens,
+            iceServers: deps.iceServers.map((server) =>
+              withCredentials(server, deps.turnSecret, caller.keyId),
+            ),
+          },
+          201,
+          { 'cache-control': 'no-store', location: `/sessions/${session.id}` },
+        );
+      };
+      return await deps.forwarder.withRoom(
         {
-          sessionId: session.id,
-          agentUrl: `${origin.replace(/^http/, 'ws')}/sessions/agent?session_token=${tokens.agent}`,
-          viewerUrl: `${origin}/sessions/${session.id}/whep?token=${tokens.viewer}`,
-          tokens,
-          iceServers: deps.iceServers.map((server) =>
-            withCredentials(server, deps.turnSecret, caller.keyId),
-          ),
+          received: request,
+          headers: ['content-type', ...deps.apiKeyHeaders],
+          body: JSON.stringify(body),
         },
-        201,
-        { 'cache-control': 'no-store', location: `/sessions/${session.id}` },
+        open,
       );
     },
   }),

@@ -1,5 +1,7 @@
 // WHEP (draft-ietf-wish-whep): a viewer watches a session of POST /sessions over HTTP.
 import { z } from 'zod';
+import { ServiceError } from '../../base/errors.ts';
+import type { Forwarder } from '../cluster/forwarder.ts';
 import { empty, type Reply, text } from '../http/reply.ts';
 import { type ApiRequest, route, type Route } from '../http/route.ts';
 import type { SplitSessions } from '../legs/split-sessions.ts';
@@ -9,6 +11,7 @@ import { idText, KIB } from './field-schemas.ts';
 /** What these routes need. */
 export interface WhepDeps {
   readonly splits: Pick<SplitSessions, 'watched' | 'find'>;
+  readonly forwarder: Pick<Forwarder, 'toSession'>;
   readonly iceServers: readonly IceServer[];
   readonly turnSecret: string | undefined;
 }
@@ -41,8 +44,39 @@ const sdpReply = (
 const tokenOf = (request: Pick<ApiRequest, 'header'>, inQuery: string): string =>
   /^Bearer +(\S+)$/i.exec(request.header('authorization'))?.[1] ?? inQuery;
 
+const queryOf = (token: string): string =>
+  token === '' ? '' : `?${new URLSearchParams({ token }).toString()}`;
+
 /** Routes of viewers. */
-export function whepRoutes({ splits, iceServers, turnSecret }: WhepDeps): Route[] {
+export function whepRoutes({ splits, forwarder, iceServers, turnSecret }: WhepDeps): Route[] {
+  /**
+   * Answers here, or with what the server that runs the session answers.
+   * @throws ServiceError
+   */
+  async function atSession(
+    received: ApiRequest<{ id: string }>,
+    act: () => Promise<Reply>,
+    query = '',
+  ): Promise<Reply> {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') {
+        throw error;
+      }
+      const { params, body } = received;
+      const reply = await forwarder.toSession(params.id, {
+        received,
+        query,
+        headers: ['authorization', 'content-type', 'if-match'],
+        ...(typeof body === 'string' && { body }),
+      });
+      if (reply === undefined) {
+        throw error;
+      }
+      return reply;
+    }
+  }
   const family = { tag: 'Sessions', auth: 'none' } as const;
   const peer = z.object({ id: idText, peer: idText });
   return [
@@ -72,20 +106,33 @@ export function whepRoutes({ splits, iceServers, turnSecret }: WhepDeps): Route[
           contentType: 'application/sdp',
         },
       },
-      refusals: ['INVALID_SESSION_TOKEN', 'INVALID_OFFER', 'NOT_FOUND', 'WORKER_LOST'],
-      async handler(request) {
-        const { params, query, body } = request;
-        const { session, viewer } = splits.watched(params.id, tokenOf(request, query.token));
-        const { id, etag, sdp } = await viewer.watch(body);
-        const servers = iceServers.map((server) => withCredentials(server, turnSecret, session.id));
-        return sdpReply('application/sdp', sdp, 201, {
-          location: `/sessions/${session.id}/whep/${id}`,
-          etag,
-          link: linkOf(servers),
-          'accept-patch': 'application/trickle-ice-sdpfrag',
-          'cache-control': 'no-store',
-        });
-      },
+      refusals: [
+        'INVALID_SESSION_TOKEN',
+        'INVALID_OFFER',
+        'NOT_FOUND',
+        'WORKER_LOST',
+        'NODE_UNREACHABLE',
+      ],
+      handler: (request) =>
+        atSession(
+          request,
+          async () => {
+            const { params, query, body } = request;
+            const { session, viewer } = splits.watched(params.id, tokenOf(request, query.token));
+            const { id, etag, sdp } = await viewer.watch(body);
+            const servers = iceServers.map((server) =>
+              withCredentials(server, turnSecret, session.id),
+            );
+            return sdpReply('application/sdp', sdp, 201, {
+              location: `/sessions/${session.id}/whep/${id}`,
+              etag,
+              link: linkOf(servers),
+              'accept-patch': 'application/trickle-ice-sdpfrag',
+              'cache-control': 'no-store',
+            });
+          },
+          queryOf(request.query.token),
+        ),
     }),
     route({
       ...family,
@@ -114,17 +161,19 @@ export function whepRoutes({ splits, iceServers, turnSecret }: WhepDeps): Route[
         'PRECONDITION_REQUIRED',
         'INVALID_OFFER',
         'WORKER_LOST',
+        'NODE_UNREACHABLE',
       ],
-      async handler(request) {
-        const { params, body } = request;
-        const { viewer } = splits.find(params.id);
-        const restarted = await viewer.patch(params.peer, body, request.header('if-match'));
-        return restarted === undefined
-          ? empty(204)
-          : sdpReply('application/trickle-ice-sdpfrag', restarted.sdp, 200, {
-              etag: restarted.etag,
-            });
-      },
+      handler: (request) =>
+        atSession(request, async () => {
+          const { params, body } = request;
+          const { viewer } = splits.find(params.id);
+          const restarted = await viewer.patch(params.peer, body, request.header('if-match'));
+          return restarted === undefined
+            ? empty(204)
+            : sdpReply('application/trickle-ice-sdpfrag', restarted.sdp, 200, {
+                etag: restarted.etag,
+              });
+        }),
     }),
     route({
       ...family,
@@ -133,11 +182,13 @@ export function whepRoutes({ splits, iceServers, turnSecret }: WhepDeps): Route[
       summary: 'Stop watching (WHEP)',
       params: peer,
       responses: { 200: { description: 'The peer connection is closed. The session waits.' } },
-      refusals: ['NOT_FOUND', 'VIEWER_REPLACED'],
-      handler({ params }) {
-        splits.find(params.id).viewer.stop(params.peer);
-        return empty(200);
-      },
+      refusals: ['NOT_FOUND', 'VIEWER_REPLACED', 'NODE_UNREACHABLE'],
+      handler: (request) =>
+        atSession(request, async () => {
+          const { params } = request;
+          splits.find(params.id).viewer.stop(params.peer);
+          return empty(200);
+        }),
     }),
   ];
 }

@@ -13,13 +13,18 @@ import type { MessageWriter } from '../sessions/server-messages.ts';
 import type { Elsewhere, SocketSession } from '../sessions/session-ports.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import type { NodeRecord } from './node-record.ts';
+import type { NodeRegistry } from './node-registry.ts';
 import { RelayedSession } from './relayed-session.ts';
 import { type RelayTickets, TICKET_HEADER } from './relay-tickets.ts';
 import type { RoomiestNodes } from './roomiest-nodes.ts';
+import { nodeOf } from './session-directory.ts';
 
 /** Options of Relay. */
 export interface RelayOptions {
   readonly nodes: RoomiestNodes;
+  readonly registry: Pick<NodeRegistry, 'find' | 'nodeIdOf'>;
+  /** Id of this server. */
+  readonly nodeId: string;
   readonly tickets: RelayTickets;
   readonly tokens: Pick<SessionTokens, 'find'>;
   /** Whether sessions of this path can run on another server. */
@@ -100,14 +105,47 @@ export class Relay implements Elsewhere {
     if (upstream === undefined) {
       return undefined;
     }
+    return this.#start(socket, write, upstream, () => {
+      this.#count('refused');
+      return next();
+    });
+  }
+
+  async openLeg(
+    sessionId: string,
+    socket: Socket,
+    request: SocketRequest,
+    write: MessageWriter,
+  ): Promise<SocketSession | undefined> {
+    const { registry, nodeId } = this.#options;
+    if (request.header(TICKET_HEADER) !== '' || request.rawQuery === undefined) {
+      return undefined;
+    }
+    const node = await nodeOf(registry, sessionId);
+    if (node === undefined || node.id === nodeId) {
+      return undefined;
+    }
+    socket.trust();
+    const upstream = await this.#tryNode(node, request);
+    if (upstream === undefined) {
+      throw new ServiceError('NODE_UNREACHABLE');
+    }
+    return this.#start(socket, write, upstream);
+  }
+
+  /** @param next connects to another server after a refusal; undefined: it is a leg */
+  #start(
+    socket: Socket,
+    write: MessageWriter,
+    upstream: WebSocket,
+    next?: () => Promise<WebSocket | undefined>,
+  ): RelayedSession {
     const session = new RelayedSession(
       {
         socket,
         write,
-        next: () => {
-          this.#count('refused');
-          return next();
-        },
+        isLeg: next === undefined,
+        next: next ?? (() => Promise.resolve(undefined)),
         memory: this.#memory,
         onMessage: this.#onMessage,
         onEnd: (ended, isLost) => {
@@ -169,32 +207,42 @@ export class Relay implements Elsewhere {
 
   #announceEnd(session: RelayedSession, endMs: number): void {
     const seconds = Math.max(0, Math.round((endMs - monotonicMs()) / 1000));
-    session.tell({ type: 'closing', reason: 'server_draining', seconds });
+    session.announceEnd(seconds);
   }
 
   /** Connects to the next server that was not tried. @returns undefined when there is none */
   async #connect(request: SocketRequest, tried: Set<string>): Promise<WebSocket | undefined> {
-    const { nodes, log } = this.#options;
+    const { nodes } = this.#options;
     while (tried.size < MAX_TRIES) {
       const node = await nodes.next(tried);
       if (node === undefined) {
         return undefined;
       }
       tried.add(node.id);
-      try {
-        const upstream = await this.#handshake(node, request);
-        this.#count('opened');
-        log.info({ node: node.id, ip: request.ip }, 'a session is passed on to another server');
+      const upstream = await this.#tryNode(node, request);
+      if (upstream !== undefined) {
         return upstream;
-      } catch (error) {
-        this.#count('unreachable');
-        log.warn(
-          { node: node.id, url: node.url, err: (error as Error).message },
-          'another server cannot be reached: set NODE_URL there to where the others reach it',
-        );
       }
     }
     return undefined;
+  }
+
+  /** @returns undefined when the server does not answer */
+  async #tryNode(node: NodeRecord, request: SocketRequest): Promise<WebSocket | undefined> {
+    const { log } = this.#options;
+    try {
+      const upstream = await this.#handshake(node, request);
+      this.#count('opened');
+      log.info({ node: node.id, ip: request.ip }, 'a session is passed on to another server');
+      return upstream;
+    } catch (error) {
+      this.#count('unreachable');
+      log.warn(
+        { node: node.id, url: node.url, err: (error as Error).message },
+        'another server cannot be reached: set NODE_URL there to where the others reach it',
+      );
+      return undefined;
+    }
   }
 
   #handshake(node: NodeRecord, request: SocketRequest): Promise<WebSocket> {

@@ -19,6 +19,8 @@ export interface RelayedSessionOptions {
   readonly socket: Socket;
   /** The form in which the client wants its messages. */
   readonly write: MessageWriter;
+  /** It is one connection of a session that goes on without it. */
+  readonly isLeg: boolean;
   /** Connects to another server after a refusal; undefined: there is none. */
   readonly next: () => Promise<WebSocket | undefined>;
   /** Of messages that may have to be sent again. */
@@ -73,6 +75,13 @@ export class RelayedSession implements SocketSession {
     }
   }
 
+  /** Tells the client that this server stops. A leg is told nothing: its session goes on. */
+  announceEnd(seconds: number): void {
+    if (!this.#options.isLeg) {
+      this.tell({ type: 'closing', reason: 'server_draining', seconds });
+    }
+  }
+
   /** Tells the client something of this server. */
   tell(message: ServerMessage): void {
     const text = this.#options.write(message);
@@ -83,6 +92,12 @@ export class RelayedSession implements SocketSession {
 
   end(reason: 'rate_limited' | 'server_stopped'): void {
     if (this.#isOver) {
+      return;
+    }
+    if (this.#options.isLeg && reason === 'server_stopped') {
+      // RFC 6455 section 7.4.1: 1001 is an endpoint that goes away. The client comes back to another.
+      this.#options.socket.end(1001, '');
+      this.closed();
       return;
     }
     const message = endMessage(reason);

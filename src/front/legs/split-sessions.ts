@@ -1,18 +1,22 @@
 // Sessions of POST /sessions: the server of an agent and the viewer have a connection each, and each
 // may be lost and come back while the other goes on.
 import { ServiceError } from '../../base/errors.ts';
-import { hashSecret, newSecret } from '../../base/ids.ts';
+import { hashSecret, newUuid } from '../../base/ids.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import type { ClientPort } from '../sessions/client-port.ts';
+import type { Connection } from '../sessions/connection.ts';
 import type { LiveSession } from '../sessions/live-session.ts';
 import { MessageBudget } from '../sessions/message-budget.ts';
 import { type ServerMessage, writeEvent, writerFor } from '../sessions/server-messages.ts';
 import { sendSessionFacts } from '../sessions/session-link.ts';
+import type { Elsewhere } from '../sessions/session-ports.ts';
 import type { SessionService } from '../sessions/session-service.ts';
 import type { SessionGrant } from '../sessions/session-tokens.ts';
-import { receive } from '../sessions/socket-intake.ts';
+import { receive, SocketIntake, takeOver } from '../sessions/socket-intake.ts';
 import { AgentLeg } from './agent-leg.ts';
+import type { LegTokens, Side, SplitTokens } from './leg-tokens.ts';
 import { ViewerClient } from './viewer-client.ts';
 import { ViewerLeg } from './viewer-leg.ts';
 
@@ -25,12 +29,6 @@ export interface SplitRequest {
   /** host:port of this server, as clients are told. */
   readonly destination: string;
   readonly ip: string;
-}
-
-/** What each side connects with. */
-export interface SplitTokens {
-  readonly agent: string;
-  readonly viewer: string;
 }
 
 /** A session with two connections. */
@@ -48,15 +46,45 @@ interface AgentConnection {
   readonly budget: MessageBudget;
 }
 
-/** The sessions of one server. Their tokens live as long as they do. */
+/** What the sessions are built from. */
+export interface SplitSessionsOptions {
+  readonly sessions: SessionService;
+  readonly tokens: LegTokens;
+  /** Takes connections to sessions that other servers run. */
+  readonly elsewhere: Pick<Elsewhere, 'openLeg'>;
+  readonly metrics: Metrics;
+}
+
+/** The sessions of one server. Their tokens are good as long as they live. */
 export class SplitSessions {
   readonly #sessions: SessionService;
+  readonly #tokens: LegTokens;
   readonly #byId = new Map<string, SplitSession>();
-  /** By the hash of a token. */
-  readonly #byToken = new Map<string, SplitSession>();
+  /** Sockets of sessions that other servers run. */
+  readonly #passedOn: Readonly<Record<Side, SocketHandlers<Connection>>>;
 
-  constructor(sessions: SessionService) {
+  constructor({ sessions, tokens, elsewhere, metrics }: SplitSessionsOptions) {
     this.#sessions = sessions;
+    this.#tokens = tokens;
+    const passedOn = (side: Side, writerOf: typeof writerFor): SocketHandlers<Connection> =>
+      new SocketIntake({
+        open: async (socket, request, connection) => {
+          const sessionId = tokens.sessionOf(tokenOf(request), side)!;
+          const leg = await elsewhere.openLeg(sessionId, socket, request, connection.write);
+          if (leg === undefined) {
+            throw new ServiceError('INVALID_SESSION_TOKEN');
+          }
+          takeOver(connection, leg);
+        },
+        elsewhere: undefined,
+        metrics,
+        tally: sessions.tally,
+        budget: sessions.messageBudget,
+      }).handlers(noLink, writerOf);
+    this.#passedOn = {
+      agent: passedOn('agent', () => writeEvent),
+      viewer: passedOn('viewer', writerFor),
+    };
   }
 
   /** Opens a session and places it. @throws ServiceError when it is refused */
@@ -67,14 +95,16 @@ export class SplitSessions {
     destination,
     ip,
   }: SplitRequest): Promise<SplitSession> {
-    const tokens = { agent: newSecret(), viewer: newSecret() };
-    const hashes = [hashSecret(tokens.agent), hashSecret(tokens.viewer)];
+    const sessionId = newUuid();
+    const tokens = this.#tokens.issue(sessionId);
+    const tokenId = hashSecret(tokens.agent).slice(0, 32);
     let legs: Pick<SplitSession, 'agent' | 'viewer'> | undefined;
     let opened: LiveSession | undefined;
     const session = await this.#sessions.openFor(
-      { ...grant, tokenId: hashes[0]!.slice(0, 32), issuedAtMs: Math.round(wallMs()) },
+      sessionId,
+      { ...grant, tokenId, issuedAtMs: Math.round(wallMs()) },
       { ip, reportsMotion },
-      (id) => {
+      () => {
         const agent = new AgentLeg({
           tally: this.#sessions.tally,
           graceMs,
@@ -89,10 +119,7 @@ export class SplitSessions {
             agent.send({ type: 'viewer', connected });
           },
           onClosed: () => {
-            this.#byId.delete(id);
-            for (const hash of hashes) {
-              this.#byToken.delete(hash);
-            }
+            this.#byId.delete(sessionId);
           },
         });
         legs = { agent, viewer };
@@ -101,54 +128,51 @@ export class SplitSessions {
     );
     opened = session;
     const split = { session, ...legs!, destination, tokens };
-    this.#byId.set(session.id, split);
-    for (const hash of hashes) {
-      this.#byToken.set(hash, split);
-    }
+    this.#byId.set(sessionId, split);
     return split;
   }
 
   /** @throws ServiceError NOT_FOUND, INVALID_SESSION_TOKEN */
   watched(sessionId: string, viewerToken: string): SplitSession {
-    const split = this.find(sessionId);
-    if (this.#byViewerToken(viewerToken) !== split) {
+    if (this.#tokens.sessionOf(viewerToken, 'viewer') !== sessionId) {
       throw new ServiceError(
         'INVALID_SESSION_TOKEN',
         'This is not the viewer token of the session.',
       );
     }
-    return split;
+    return this.find(sessionId);
   }
 
   /** @throws ServiceError NOT_FOUND */
   find(sessionId: string): SplitSession {
     const split = this.#byId.get(sessionId);
     if (split === undefined) {
-      throw new ServiceError('NOT_FOUND', 'The session is over, or runs on another server.');
+      throw new ServiceError('NOT_FOUND', 'The session is over.');
     }
     return split;
   }
 
-  #byViewerToken(token: string): SplitSession | undefined {
-    const split = token === '' ? undefined : this.#byToken.get(hashSecret(token));
-    return split?.tokens.viewer === token ? split : undefined;
-  }
-
-  #byAgentToken(token: string): SplitSession | undefined {
-    const split = token === '' ? undefined : this.#byToken.get(hashSecret(token));
-    return split?.tokens.agent === token ? split : undefined;
+  /** The session of a token; 'elsewhere': no such session is here; undefined: it is no token. */
+  #byToken(token: string, side: Side): SplitSession | 'elsewhere' | undefined {
+    const sessionId = this.#tokens.sessionOf(token, side);
+    return sessionId === undefined ? undefined : (this.#byId.get(sessionId) ?? 'elsewhere');
   }
 
   /** The handlers of WSS /sessions/agent. */
-  agentHandlers(): SocketHandlers<AgentConnection> {
+  agentHandlers(): SocketHandlers<AgentConnection | Connection> {
     const { tally, messageBudget } = this.#sessions;
+    const { agent: passedOn } = this.#passedOn;
     return {
       open: (socket, request) => {
-        const split = this.#byAgentToken(tokenOf(request));
+        const split = this.#byToken(tokenOf(request), 'agent');
         if (split === undefined) {
           socket.distrust();
           socket.send(writeEvent({ type: 'error', code: 'INVALID_SESSION_TOKEN' })!);
           socket.end(1000, 'INVALID_SESSION_TOKEN');
+          return;
+        }
+        if (split === 'elsewhere') {
+          passedOn.open(socket as Socket<Connection>, request);
           return;
         }
         socket.trust();
@@ -158,28 +182,44 @@ export class SplitSessions {
         sendState(split);
       },
       message: (socket, message, isBinary) => {
-        if (socket.data !== undefined) {
-          const { split, budget } = socket.data;
-          receive(split.session, budget, tally, message, isBinary);
+        const { data } = socket;
+        if (data === undefined) {
+          return;
+        }
+        if ('split' in data) {
+          receive(data.split.session, data.budget, tally, message, isBinary);
+        } else {
+          passedOn.message(socket as Socket<Connection>, message, isBinary);
         }
       },
       errorText: (code) => writeEvent({ type: 'error', code })!,
-      close: (socket) => {
-        socket.data?.budget.close();
-        socket.data?.split.agent.detach(socket);
+      close: (socket, code) => {
+        const { data } = socket;
+        if (data === undefined) {
+          return;
+        }
+        if ('split' in data) {
+          data.budget.close();
+          data.split.agent.detach(socket);
+        } else {
+          passedOn.close(socket as Socket<Connection>, code);
+        }
       },
     };
   }
 
   /** The handlers of a socket that takes viewer tokens too; `inner` has all others. */
-  withViewers<Data>(inner: SocketHandlers<Data>): SocketHandlers<Data | ViewerClient> {
-    const asInner = (socket: Socket<Data | ViewerClient>): Socket<Data> => socket as Socket<Data>;
+  withViewers(inner: SocketHandlers<Connection>): SocketHandlers<Connection | ViewerClient> {
+    const { viewer: passedOn } = this.#passedOn;
+    // The sockets of `inner` and those that are passed on have the same data and differ in `open`.
+    const asInner = (socket: Socket<Connection | ViewerClient>): Socket<Connection> =>
+      socket as Socket<Connection>;
     return {
       ...inner,
       open: (socket, request) => {
-        const split = this.#byViewerToken(tokenOf(request));
-        if (split === undefined) {
-          inner.open(asInner(socket), request);
+        const split = this.#byToken(tokenOf(request), 'viewer');
+        if (split === undefined || split === 'elsewhere') {
+          (split === undefined ? inner : passedOn).open(asInner(socket), request);
           return;
         }
         socket.trust();
@@ -207,6 +247,10 @@ export class SplitSessions {
       },
     };
   }
+}
+
+function noLink(): never {
+  throw new Error('a session of another server has no link here');
 }
 
 const tokenOf = ({ query }: SocketRequest): string => query.get('session_token') ?? '';

@@ -58,6 +58,18 @@ export interface Elsewhere {
     request: SocketRequest,
     write: MessageWriter,
   ): Promise<SocketSession | undefined>;
+
+  /**
+   * Opens one connection to a session that another server runs already, and that outlives it.
+   * @returns undefined when no other server runs it
+   * @throws ServiceError NODE_UNREACHABLE, STORE_UNAVAILABLE
+   */
+  openLeg(
+    sessionId: string,
+    socket: Socket,
+    request: SocketRequest,
+    write: MessageWriter,
+  ): Promise<SocketSession | undefined>;
 }
 
 /** Provides face assets. */

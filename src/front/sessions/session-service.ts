@@ -120,23 +120,26 @@ export class SessionService {
 
   /**
    * Opens a session that was asked for with an API key: no token claims it.
+   * @param id a new UUID, the id of the session
    * @param createClient makes what the session tells and hears, when it is admitted
    * @throws ServiceError when the session is refused
    */
   async openFor(
+    id: string,
     grant: SessionGrant,
     { ip, reportsMotion }: Pick<Asked, 'ip' | 'reportsMotion'>,
-    createClient: (sessionId: string, log: Logger) => Pick<Admission, 'client' | 'link'>,
+    createClient: (log: Logger) => Pick<Admission, 'client' | 'link'>,
   ): Promise<LiveSession> {
-    return await this.#admit(async (id) => ({
+    const asked: Asked = {
       grant,
       ageMs: Infinity,
       tokenHash: '',
       ip,
       reportsMotion,
       undo: () => Promise.resolve(),
-      admit: (log) => createClient(id, log),
-    }));
+      admit: createClient,
+    };
+    return await this.#admit(() => Promise.resolve(asked), id);
   }
 
   /** @throws ServiceError when the session is refused */
@@ -185,9 +188,8 @@ export class SessionService {
    * @param ask finds out what is asked for; called with the id of the session
    * @throws ServiceError when the session is refused
    */
-  async #admit(ask: (sessionId: string) => Promise<Asked>): Promise<LiveSession> {
+  async #admit(ask: (sessionId: string) => Promise<Asked>, id = newUuid()): Promise<LiveSession> {
     const openedMs = monotonicMs();
-    const id = newUuid();
     const log = this.#options.log.child({ session: id });
     const { quota } = this.#options;
     const undo: (() => Promise<unknown>)[] = [];

@@ -27,6 +27,8 @@ export interface SocketIntakeOptions {
   readonly elsewhere: Elsewhere | undefined;
   readonly metrics: Metrics;
   readonly tally: SocketTally;
+  /** Of the messages of all sockets; undefined: a new one. */
+  readonly budget?: SharedBudget;
 }
 
 /** Refusals of one server: another one may have room. */
@@ -35,26 +37,27 @@ const OF_THIS_SERVER: ReadonlySet<string> = new Set(['SERVER_OVERLOADED', 'SERVE
 /** The sockets of one server. */
 export class SocketIntake {
   /** Of the messages of all sockets; those of rooms share it. */
-  readonly messageBudget = new SharedBudget(monotonicMs());
+  readonly messageBudget: SharedBudget;
   readonly #options: SocketIntakeOptions;
   readonly #earlyMemory = new EarlyMessageMemory();
 
   constructor(options: SocketIntakeOptions) {
     this.#options = options;
+    this.messageBudget = options.budget ?? new SharedBudget(monotonicMs());
   }
 
   /** The handlers of a session WebSocket: its sessions are linked to their peers by `createLink`. */
-  handlers(createLink: LinkFactory): SocketHandlers<Connection> {
+  handlers(createLink: LinkFactory, writerOf = writerFor): SocketHandlers<Connection> {
     return {
       open: (socket, request) => {
-        const connection = this.#connect(createLink, writerFor(request.query), false);
+        const connection = this.#connect(createLink, writerOf(request.query), false);
         socket.data = connection;
         void this.#admit(socket, request, connection);
       },
       message: (socket, message, isBinary) => {
         this.#receive(socket, socket.data!, message, isBinary);
       },
-      errorText: (code, request) => writerFor(request.query)({ type: 'error', code })!,
+      errorText: (code, request) => writerOf(request.query)({ type: 'error', code })!,
       close: (socket) => {
         const connection = socket.data!;
         connection.isClosed = true;
@@ -142,14 +145,21 @@ export class SocketIntake {
     }
     if (session === undefined) {
       this.#refuse(socket, connection, refusal);
-    } else if (connection.isClosed) {
-      session.closed();
     } else {
-      connection.session = session;
-      for (const { message, isBinary } of connection.early.take()) {
-        session.message(message, isBinary);
-      }
+      takeOver(connection, session);
     }
+  }
+}
+
+/** Gives a connection its session, and what arrived before. */
+export function takeOver(connection: Connection, session: SocketSession): void {
+  if (connection.isClosed) {
+    session.closed();
+    return;
+  }
+  connection.session = session;
+  for (const { message, isBinary } of connection.early.take()) {
+    session.message(message, isBinary);
   }
 }
 
