@@ -18,7 +18,7 @@ import {
   fieldsOf,
   ofAgent,
 } from './conversation-request.ts';
-import { idText, KIB } from './field-schemas.ts';
+import { idOf, KIB } from './field-schemas.ts';
 import { allowsOrigin } from './origins.ts';
 import { roomPage } from './room-page.ts';
 import { keyOf } from './request-key.ts';
@@ -64,6 +64,10 @@ const transcriptSchema = z
     items: z.array(transcriptItem),
   })
   .meta({ id: 'Transcript' });
+
+const agentId = idOf('an agent', '3f0c2b9e-7a51-4d0e-9f57-0a4c1de08b11');
+const conversationId = idOf('a conversation', '3f0c2b9e-7a51-4d0e-9f57-0a4c1de08b11');
+const autoToken = z.string().min(1).max(512).meta({ description: 'A token of POST /auto/token.' });
 
 /** Routes of conversations. */
 export function autoStartRoutes(deps: AutoStartDeps): Route[] {
@@ -148,8 +152,8 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       method: 'POST',
       path: '/auto/start/{agent_id}',
       summary: 'Start a conversation with an agent',
-      params: z.object({ agent_id: idText }),
-      headers: z.object({ 'session-token': z.string().min(1).max(512) }),
+      params: z.object({ agent_id: agentId }),
+      headers: z.object({ 'session-token': autoToken }),
       responses: answers,
       refusals: [...refusals, 'INVALID_SESSION_TOKEN', 'NOT_FOUND', 'ORIGIN_NOT_ALLOWED'],
       handler: async (request) =>
@@ -160,7 +164,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       method: 'GET',
       path: '/auto/start/{agent_id}/{session_token}',
       summary: 'Start a conversation with an agent from a link',
-      params: z.object({ agent_id: idText, session_token: z.string().min(1).max(512) }),
+      params: z.object({ agent_id: agentId, session_token: autoToken }),
       query: z.object({
         redirect: z
           .string()
@@ -183,7 +187,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       method: 'GET',
       path: '/auto/room/{id}',
       summary: 'The page of a conversation',
-      params: z.object({ id: idText }),
+      params: z.object({ id: conversationId }),
       responses: {
         200: {
           description: 'The page. It says so when the link is no longer valid.',
@@ -197,11 +201,12 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       method: 'POST',
       path: '/auto/room/{id}/join',
       summary: 'Join a conversation with the secret of its link',
-      params: z.object({ id: idText }),
+      params: z.object({ id: conversationId }),
       body: {
         kind: 'json',
         schema: z.object({ secret: z.string().min(1).max(256) }),
         limitBytes: 4 * KIB,
+        example: { secret: 'GpQ3…' },
       },
       responses: {
         200: {
@@ -224,7 +229,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       auth: 'none',
       deprecated: true,
       summary: 'Transcript of a conversation, once it is over',
-      params: z.object({ session_id: idText }),
+      params: z.object({ session_id: conversationId }),
       responses: { 200: { description: 'What was said.', schema: transcriptSchema } },
       refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'NOT_FOUND'],
       async handler(request) {

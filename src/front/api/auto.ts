@@ -7,7 +7,7 @@ import { type Caller, route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../accounts/agents.ts';
 import type { AutoTokens } from '../accounts/auto-tokens.ts';
-import { emotionText, faceIdText, idText, KIB } from './field-schemas.ts';
+import { emotionText, faceIdText, idOf, KIB } from './field-schemas.ts';
 import { originsOf } from './origins.ts';
 import { keyOf } from './request-key.ts';
 
@@ -142,7 +142,7 @@ export interface AutoDeps {
 export function autoRoutes(deps: AutoDeps): Route[] {
   const { agents, tokens, serviceVersion } = deps;
   const family = { tag: 'Auto', auth: 'key', deprecated: true } as const;
-  const idParams = z.object({ id: idText });
+  const idParams = z.object({ id: idOf('an agent', '3f0c2b9e-7a51-4d0e-9f57-0a4c1de08b11') });
   const shown = ({ version, ...agent }: AgentFields & AgentMeta, status = 200) =>
     json({ ...agent, service_version: serviceVersion }, status, { etag: `"v${version}"` });
   const noSuchAgent = (): ServiceError =>

@@ -47,7 +47,13 @@ const sessionsQuery = z.object({
   key: idText.optional().meta({ description: 'Only of the API key with this id.' }),
   face: idText.optional().meta({ description: 'Only with this face.' }),
   kind: z.enum(SESSION_KINDS).optional().meta({ description: 'Only of this kind.' }),
-  limit: z.coerce.number().int().min(1).max(1000).default(100),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .default(100)
+    .meta({ description: 'Sessions of a page.' }),
   after: z
     .string()
     .max(200)

@@ -6,7 +6,7 @@ import { empty, file, json } from '../http/reply.ts';
 import { type MultipartFile, route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { Faces, FaceSummary } from '../faces/faces.ts';
-import { fileResponses, idText, KIB, MIB } from './field-schemas.ts';
+import { faceIdParameter, fileResponses, KIB, MIB } from './field-schemas.ts';
 
 /** An uploaded portrait. */
 const MAX_IMAGE_BYTES = 32 * MIB;
@@ -70,7 +70,15 @@ export function faceRoutes(faces: Faces): Route[] {
       summary: 'Make a face from one portrait',
       audit: 'face.create',
       aliases: [{ method: 'POST', path: '/generateFaceID' }],
-      query: z.object({ face_name: z.string().trim().min(1).max(100).optional() }),
+      query: z.object({
+        face_name: z
+          .string()
+          .trim()
+          .min(1)
+          .max(100)
+          .optional()
+          .meta({ description: 'Default: the name of the file.' }),
+      }),
       body: {
         kind: 'multipart',
         schema: z.object({ image: uploadedFile }),
@@ -107,7 +115,7 @@ export function faceRoutes(faces: Faces): Route[] {
         { method: 'POST', path: '/getRequestStatus' },
         { method: 'GET', path: '/getRequestStatus' },
       ],
-      query: z.object({ face_id: idText }),
+      query: z.object({ face_id: faceIdParameter }),
       responses: { 200: { description: '`not_found` is a status too.', schema: statusSchema } },
       async handler({ query, caller }) {
         const { queuePosition, ...status } = await faces.status(caller.ownerId, query.face_id);
@@ -137,7 +145,7 @@ export function faceRoutes(faces: Faces): Route[] {
       tag: 'Faces',
       auth: 'key',
       summary: 'A picture of the face at rest',
-      params: z.object({ face_id: idText }),
+      params: z.object({ face_id: faceIdParameter }),
       responses: {
         200: { description: 'A JPEG.', contentType: 'image/jpeg' },
         ...fileResponses('image/jpeg'),
@@ -162,7 +170,7 @@ export function faceRoutes(faces: Faces): Route[] {
       auth: 'key',
       deprecated: true,
       summary: 'Delete one of your faces',
-      params: z.object({ face_id: idText }),
+      params: z.object({ face_id: faceIdParameter }),
       responses: {
         204: { description: 'Deleted. New tokens for it are refused; running sessions continue.' },
       },

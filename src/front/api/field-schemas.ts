@@ -18,6 +18,13 @@ export const errorSchema = z
 /** An id in a path or query. Bounded, since it becomes part of Redis keys and log lines. */
 export const idText = z.string().min(1).max(128);
 
+/** The id of something, as a parameter. */
+export const idOf = (what: string, example: string) =>
+  idText.meta({ description: `Id of ${what}.`, examples: [example] });
+
+/** The id of a face, as a parameter. */
+export const faceIdParameter = idOf('a face', 'ava');
+
 /** A face id with an optional emotion. */
 export const faceIdText = z
   .string()

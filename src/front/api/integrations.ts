@@ -24,7 +24,13 @@ export const integrationRoutes = ({ isRoomToken, agents, forwarder }: Integratio
     tag: 'Integrations',
     auth: 'none',
     summary: 'Say why a LiveKit client could not join a room of this server',
-    query: z.object({ access_token: z.string().max(16_384).default('') }),
+    query: z.object({
+      access_token: z
+        .string()
+        .max(16_384)
+        .default('')
+        .meta({ description: 'The LiveKit token of the room.' }),
+    }),
     responses: {
       200: { description: 'The token is valid.', contentType: 'text/plain' },
       401: { description: 'It is not, or its room is over.', schema: errorSchema },
@@ -51,6 +57,11 @@ export const integrationRoutes = ({ isRoomToken, agents, forwarder }: Integratio
         livekit_token: z.string().min(1).max(16_384),
         livekit_url: z.string().min(1).max(2048),
       }),
+      example: {
+        session_token: 'st_…',
+        livekit_token: 'eyJ…',
+        livekit_url: 'wss://livekit.example',
+      },
     },
     responses: {
       200: {

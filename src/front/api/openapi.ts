@@ -101,6 +101,7 @@ export function openApiDocument(
 function operation(entry: Route, components: Components): Json {
   return {
     summary: entry.summary,
+    description: descriptionOf(entry),
     tags: [entry.tag],
     operationId:
       entry.method.toLowerCase() +
@@ -108,7 +109,8 @@ function operation(entry: Route, components: Components): Json {
         (next ?? '').toUpperCase(),
       ),
     ...(entry.deprecated ? { deprecated: true } : {}),
-    ...(entry.auth !== 'none' ? { security: [{ apiKey: [] }] } : { security: [] }),
+    security:
+      entry.auth !== 'none' ? [{ apiKey: [] }] : checksKeyItself(entry) ? [{ apiKey: [] }, {}] : [],
     parameters: [
       ...parameters(entry.params, 'path', components),
       ...parameters(entry.query, 'query', components),
@@ -120,6 +122,22 @@ function operation(entry: Route, components: Components): Json {
       ? { 'x-earlier-names': entry.aliases.map(({ method, path }) => `${method} ${path}`) }
       : {}),
   };
+}
+
+/** The handler takes the key from the body too, or from headers of other services. */
+const checksKeyItself = ({ auth, refusals }: Route): boolean =>
+  auth === 'none' && refusals?.includes('INVALID_API_KEY') === true;
+
+/** What a route asks for, and what replaces it. */
+function descriptionOf(entry: Route): string {
+  const { auth, successor } = entry;
+  const needs =
+    auth === 'operator'
+      ? 'Needs an API key with the role of an operator.'
+      : auth === 'key' || checksKeyItself(entry)
+        ? 'Needs an API key.'
+        : 'Needs no API key.';
+  return successor === undefined ? needs : `${needs} Use ${successor} instead.`;
 }
 
 function parameters(

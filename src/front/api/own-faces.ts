@@ -6,7 +6,7 @@ import { uploadedFile } from '../http/body.ts';
 import { empty, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { MAX_UPLOAD_BYTES, faceSchema, portraitOf, toJson, warningsSchema } from './faces.ts';
-import { idText, KIB } from './field-schemas.ts';
+import { faceIdParameter, KIB } from './field-schemas.ts';
 
 const nameText = z.string().trim().min(1).max(100);
 
@@ -24,7 +24,7 @@ const noFace = (): ServiceError =>
 /** Routes of one's own faces. */
 export function ownFaceRoutes(faces: Faces): Route[] {
   const family = { tag: 'Faces', auth: 'key' } as const;
-  const params = z.object({ face_id: idText });
+  const params = z.object({ face_id: faceIdParameter });
 
   /** @throws ServiceError NOT_FOUND */
   async function stateOf(ownerId: string, faceId: string): Promise<z.input<typeof stateSchema>> {
@@ -93,6 +93,7 @@ export function ownFaceRoutes(faces: Faces): Route[] {
         kind: 'json',
         schema: z.object({ name: nameText }),
         limitBytes: 4 * KIB,
+        example: { name: 'Receptionist' },
       },
       responses: { 200: { description: 'Its state.', schema: stateSchema } },
       refusals: ['NOT_FOUND'],

@@ -7,7 +7,7 @@ import { nodeOf } from '../cluster/session-directory.ts';
 import { empty, json } from '../http/reply.ts';
 import { type ApiRequest, type Caller, route, type Route } from '../http/route.ts';
 import type { LiveSession } from '../sessions/live-session.ts';
-import { idText } from './field-schemas.ts';
+import { idOf } from './field-schemas.ts';
 import { keyOf } from './request-key.ts';
 
 const quantiles = z.object({ p50: z.number(), p99: z.number() });
@@ -69,7 +69,11 @@ export interface SessionDeps {
 
 /** Routes of single live sessions, on whichever server they run. */
 export function sessionRoutes({ sessions, registry, nodeId, apiKeyHeaders }: SessionDeps): Route[] {
-  const family = { tag: 'Operation', auth: 'key', params: z.object({ id: idText }) } as const;
+  const family = {
+    tag: 'Operation',
+    auth: 'key',
+    params: z.object({ id: idOf('a session', '3f0c2b9e-7a51-4d0e-9f57-0a4c1de08b11') }),
+  } as const;
   const refusals = ['NOT_FOUND', 'NODE_UNREACHABLE'] as const;
 
   /**

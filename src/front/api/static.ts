@@ -16,7 +16,7 @@ import { empty, file, json } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
 import { AUDIO_FORMATS, type StaticVideos } from '../videos/static-videos.ts';
-import { faceIdText, fileResponses, idText, KIB, MIB } from './field-schemas.ts';
+import { faceIdText, fileResponses, idOf, KIB, MIB } from './field-schemas.ts';
 import { splitFaceId } from './compose.ts';
 
 /** What the routes of static videos need. */
@@ -111,6 +111,12 @@ const EXAMPLE = {
   audioChannelCount: 1,
 };
 
+const videoId = idOf('a video', '3f0c2b9e-7a51-4d0e-9f57-0a4c1de08b11');
+const segmentName = z
+  .string()
+  .regex(/^[\w-]{1,64}\.(?:m3u8|m4s|mp4)$/)
+  .meta({ description: 'Name of the file.', examples: ['output.m3u8'] });
+
 /** Routes of POST /static/audio and of the files that it makes. */
 export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Route[] {
   const render = (): StaticVideos => {
@@ -119,7 +125,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
     }
     return videos;
   };
-  const idParams = z.object({ id: idText });
+  const idParams = z.object({ id: videoId });
   return [
     route({
       method: 'POST',
@@ -179,7 +185,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       tag: 'Static video',
       auth: 'none',
       summary: 'Progress of a rendering. Whoever knows the id may ask',
-      query: z.object({ id: idText }),
+      query: z.object({ id: videoId }),
       responses: { 200: { description: 'Its state.', schema: statusSchema } },
       refusals: ['NOT_FOUND'],
       async handler({ query, origin }) {
@@ -208,7 +214,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       tag: 'Static video',
       auth: 'none',
       summary: 'The HLS playlist output.m3u8 and its segments',
-      params: z.object({ id: idText, file: z.string().regex(/^[\w-]{1,64}\.(?:m3u8|m4s|mp4)$/) }),
+      params: z.object({ id: videoId, file: segmentName }),
       aliases: [{ method: 'GET', path: '/hls/{id}/{file}' }],
       responses: {
         200: { description: 'The file.', contentType: CONTENT_TYPES.m3u8 },
@@ -272,7 +278,7 @@ function shortcut(kind: 'hls' | 'mp4', fileName: string): Route {
     auth: 'none',
     summary: `Redirects to /static/${kind}/{id}/${fileName}`,
     aliases: [{ method: 'GET', path: `/${kind}` }],
-    query: z.object({ id: idText }),
+    query: z.object({ id: videoId }),
     responses: { 302: { description: 'To the file.' } },
     handler: ({ query }) =>
       empty(302, { location: `/static/${kind}/${encodeURIComponent(query.id)}/${fileName}` }),

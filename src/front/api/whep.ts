@@ -6,7 +6,7 @@ import { empty, type Reply, text } from '../http/reply.ts';
 import { type ApiRequest, route, type Route } from '../http/route.ts';
 import type { SplitSessions } from '../legs/split-sessions.ts';
 import { type IceServer, withCredentials } from '../sessions/ice-credentials.ts';
-import { idText, KIB } from './field-schemas.ts';
+import { idOf, KIB } from './field-schemas.ts';
 
 /** What these routes need. */
 export interface WhepDeps {
@@ -16,6 +16,7 @@ export interface WhepDeps {
   readonly turnSecret: string | undefined;
 }
 
+const sessionId = idOf('a session', '3f0c2b9e-7a51-4d0e-9f57-0a4c1de08b11');
 const OFFER_EXAMPLE = 'v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n…';
 const FRAGMENT_EXAMPLE = 'a=ice-ufrag:EsAw\r\na=ice-pwd:P2uYro0UCOQ4zxjKXaWCBui1\r\n…';
 
@@ -78,14 +79,17 @@ export function whepRoutes({ splits, forwarder, iceServers, turnSecret }: WhepDe
     }
   }
   const family = { tag: 'Sessions', auth: 'none' } as const;
-  const peer = z.object({ id: idText, peer: idText });
+  const peer = z.object({
+    id: sessionId,
+    peer: idOf('the connection, from the header Location', 'c1'),
+  });
   return [
     route({
       ...family,
       method: 'POST',
       path: '/sessions/{id}/whep',
       summary: 'Watch a session (WHEP)',
-      params: z.object({ id: idText }),
+      params: z.object({ id: sessionId }),
       query: z.object({
         token: z.string().max(256).default('').meta({
           description: 'The token of the viewer. It may also come as a bearer token.',

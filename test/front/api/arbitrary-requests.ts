@@ -6,6 +6,7 @@ export interface Parameter {
   name: string;
   in: 'path' | 'query' | 'header';
   required: boolean;
+  description?: string;
   schema: Json;
 }
 
