@@ -4,6 +4,7 @@ import type { EndReason } from '../base/session-ends.ts';
 import type { ConversationState } from '../media/conversation-state.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
 import type { FaceCommand } from '../media/face-command.ts';
+import type { Viseme } from '../media/visemes.ts';
 import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
 import type { Answer, Offer } from '../webrtc/sdp/offer.ts';
 
@@ -58,6 +59,9 @@ export interface RefusedOfferMessage {
   readonly error: WireError;
 }
 
+/** The motion of the face in every frame as blend shapes, its visemes as they change, or both. */
+export type ReportedMotion = 'arkit' | 'visemes' | 'all';
+
 /** What a worker needs to run a session, as the front decided it. */
 export interface SessionSpec {
   readonly sessionId: string;
@@ -86,8 +90,8 @@ export interface SessionSpec {
   readonly microphoneRing?: SharedArrayBuffer | undefined;
   /** What the peer says is dropped: it only watches. Default: false. */
   readonly ignoresMicrophone?: boolean;
-  /** The worker reports the motion of the face, in blend shapes. */
-  readonly reportsMotion?: boolean;
+  /** The worker reports the motion of the face. */
+  readonly reports?: ReportedMotion | undefined;
 }
 
 /** From the front to a worker. */
@@ -192,6 +196,13 @@ export type FromWorker =
       readonly rtp: number;
       /** ARKIT_SIZE weights. */
       readonly weights: Float32Array;
+    }
+  /** From this frame on the mouth shows another viseme, for a session that asked. */
+  | {
+      readonly type: 'viseme';
+      readonly sessionId: string;
+      readonly rtp: number;
+      readonly viseme: Viseme;
     }
   /** The session has ended in the worker, and its resources are freed. Once per opened session. */
   | { readonly type: 'ended'; readonly sessionId: string; readonly reason: EndReason }

@@ -1,7 +1,8 @@
 // The motion of one session's face, for a client that draws a head of its own or shows captions in
 // step with the lips.
-import type { FromWorker } from '../link/messages.ts';
+import type { FromWorker, ReportedMotion } from '../link/messages.ts';
 import { ARKIT_SIZE, toArkit } from '../media/arkit.ts';
+import { type Viseme, visemeOf } from '../media/visemes.ts';
 import type { Peer } from '../webrtc/peer.ts';
 import type { FrameTrack } from './frame-track.ts';
 
@@ -12,11 +13,14 @@ import type { FrameTrack } from './frame-track.ts';
  */
 export class MotionReport {
   readonly #sessionId: string;
+  readonly #kind: ReportedMotion;
   readonly #post: (message: FromWorker) => void;
   readonly #weights = new Float32Array(ARKIT_SIZE);
+  #viseme: Viseme = 'sil';
 
-  constructor(sessionId: string, post: (message: FromWorker) => void) {
+  constructor(sessionId: string, kind: ReportedMotion, post: (message: FromWorker) => void) {
     this.#sessionId = sessionId;
+    this.#kind = kind;
     this.#post = post;
   }
 
@@ -25,11 +29,23 @@ export class MotionReport {
     if (frames.packets === 0) {
       return;
     }
+    const sessionId = this.#sessionId;
+    const rtp = stats.videoTimestamp;
+    if (this.#kind !== 'arkit') {
+      const viseme = visemeOf(frames.articulation.values);
+      if (viseme !== this.#viseme) {
+        this.#viseme = viseme;
+        this.#post({ type: 'viseme', sessionId, rtp, viseme });
+      }
+    }
+    if (this.#kind === 'visemes') {
+      return;
+    }
     toArkit(frames.articulation.values, frames.renderer.pose, this.#weights);
     this.#post({
       type: 'motion',
-      sessionId: this.#sessionId,
-      rtp: stats.videoTimestamp,
+      sessionId,
+      rtp,
       weights: this.#weights, // posting copies them
     });
   }

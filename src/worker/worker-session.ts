@@ -79,7 +79,7 @@ export class WorkerSession implements PeerListener, InferenceListener {
     this.modelState = context.model.createState();
     this.#face = new SessionFace(spec, context, this);
     this.frames = this.#face.frames;
-    this.motion = spec.reportsMotion ? new MotionReport(spec.sessionId, context.post) : undefined;
+    this.motion = spec.reports && new MotionReport(spec.sessionId, spec.reports, context.post);
     const { audioRenderer } = this.frames;
     this.stream = new SpeechStream(
       this.speech,

@@ -213,7 +213,7 @@ test('a lost connection comes back with the same token, in the same video elemen
 });
 
 test('the motion of the face is known when its frame is shown, to those who ask', async () => {
-  await opened({ motion: true });
+  await opened({ motion: 'all' });
   const told = await page.evaluate(async () => {
     const { session, until, video, client } = globalThis as any;
     const jaw = client.ARKIT_BLEND_SHAPES.indexOf('jawOpen');
@@ -224,12 +224,26 @@ test('the motion of the face is known when its frame is shown, to those who ask'
       video.requestVideoFrameCallback(show);
     };
     video.requestVideoFrameCallback(show);
+    const visemes = new Set<string>();
+    session.on('viseme', ({ viseme }: { viseme: string }) => visemes.add(viseme));
+    const words: string[] = [];
+    session.on('word', ({ text }: { text: string }) => words.push(text));
+    session.command({
+      type: 'words',
+      words: [
+        { text: 'a', startMs: 0 },
+        { text: 'e', startMs: 400 },
+        { text: 'never', startMs: 600_000 },
+      ],
+    });
     await session.speak(await client.decodeSpeech(speech));
     await until('silent');
     const known = shown.filter((weights) => weights !== undefined);
     return {
       frames: shown.length,
       known: known.length,
+      visemes: [...visemes],
+      words,
       sizes: [...new Set(known.map((weights) => weights.length))],
       jaw: Math.max(...known.map((weights) => weights[jaw]!)),
     };
@@ -237,6 +251,8 @@ test('the motion of the face is known when its frame is shown, to those who ask'
   console.info(told);
   assert.ok(told.frames > 10 && told.known > told.frames / 2, JSON.stringify(told));
   assert.deepEqual(told.sizes, [52]);
+  assert.ok(told.visemes.length > 3 && told.visemes.includes('sil'), told.visemes.join(' '));
+  assert.deepEqual(told.words, ['a', 'e']);
   assert.ok(told.jaw > 0.1, `jawOpen is ${told.jaw} at most`);
 });
 

@@ -26,6 +26,10 @@ export type Command =
   | { readonly type: 'interrupt' }
   | { readonly type: 'flush'; readonly id?: string }
   | {
+      readonly type: 'words';
+      readonly words: readonly { readonly text: string; readonly startMs: number }[];
+    }
+  | {
       readonly type: 'emotion';
       readonly emotion: 'neutral' | 'happy' | 'sad' | 'surprised' | 'angry' | 'calm';
       readonly strength?: number;
@@ -67,6 +71,10 @@ export interface SessionEvents {
   rejected: Timed & { readonly command: string; readonly message: string };
   /** What the face does in one video frame: with the option `motion`. See `weightsAt`. */
   motion: Timed & { readonly rtp: number; readonly weights: readonly number[] };
+  /** The mouth shows another viseme of Oculus Lipsync from this frame on: option `motion`. */
+  viseme: Timed & { readonly rtp: number; readonly viseme: string };
+  /** A word is heard now that the command `words` announced. */
+  word: Timed & { readonly text: string; readonly startMs: number };
   state: SessionState;
   /** The connection was lost; the next attempt begins in so many milliseconds. */
   reconnecting: {

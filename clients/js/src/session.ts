@@ -25,8 +25,11 @@ export interface ConnectOptions {
   readonly codec?: Codec;
   /** Sent as Opus over the peer connection: the face speaks its sound, or a conversation hears it. */
   readonly microphone?: MediaStreamTrack;
-  /** Ask for the motion of the face in ARKit's blend shapes: `motion` events and `weightsAt`. */
-  readonly motion?: boolean;
+  /**
+   * Ask for the motion of the face: true or 'arkit', as blend shapes (`motion` events and
+   * `weightsAt`); 'visemes', as `viseme` events; 'all', both.
+   */
+  readonly motion?: boolean | 'arkit' | 'visemes' | 'all';
   /** Shows the face: see `attach`. */
   readonly video?: HTMLVideoElement;
   /** Connect again with the same token when the connection is lost; default: true. */
@@ -293,13 +296,13 @@ export class Session extends Emitter<SessionEvents> {
   // ── the connection ─────────────────────────────────────────────────────────────────────────────
 
   #connect(): Connection {
-    const { sessionToken, baseUrl, iceServers = [], codec, microphone } = this.#options;
+    const { sessionToken, baseUrl, iceServers = [], codec, microphone, motion } = this.#options;
     const socketUrl = addressOf('/compose/webrtc/p2p', baseUrl);
     socketUrl.protocol = socketUrl.protocol.replace('http', 'ws');
     socketUrl.search = new URLSearchParams({
       session_token: sessionToken,
       events: 'json',
-      ...(this.#options.motion && { motion: 'arkit' }),
+      ...(motion && { motion: motion === true ? 'arkit' : motion }),
     }).toString();
     return new Connection({
       socketUrl,

@@ -45,9 +45,14 @@ export const SOCKET_QUERY = z.object({
   events: z.enum(['json']).optional().meta({
     description: 'json: the server sends JSON events with times. Without it: plain messages.',
   }),
-  motion: z.enum(['arkit']).optional().meta({
-    description: 'arkit: with events=json, the motion of the face as blend shapes.',
-  }),
+  motion: z
+    .enum(['arkit', 'visemes', 'all'])
+    .optional()
+    .meta({
+      description:
+        'With events=json. arkit: the motion of the face in each frame, as blend shapes. visemes: ' +
+        'its visemes, as they change. all: both.',
+    }),
   enableSFU: z.string().optional().meta({ description: 'Sent by some clients, and ignored.' }),
 });
 

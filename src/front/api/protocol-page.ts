@@ -262,6 +262,30 @@ export const PROTOCOL_PAGE = `<!doctype html>
         of the server in milliseconds).
       </p>
       ${table(['plain', 'events=json', 'sockets', 'what it says, what to do'], serverRows)}
+      <h2>Captions, words and visemes</h2>
+      <p>
+        Speech comes as sound, and the server recognises no words in it: what was said is known only
+        where a text came with the sound.
+      </p>
+      <ul>
+        <li>
+          In a conversation the server has the text: <code>conversation</code> tells captions, those
+          of the face word by word as they are heard.
+        </li>
+        <li>
+          An agent sends the alignment of its voice with <code>words</code>, and is told
+          <code>word</code> when each is heard; so is the viewer of POST /sessions. Without times
+          there are no words.
+        </li>
+        <li>
+          Visemes and blend shapes are known of every speech: <code>motion=visemes</code>,
+          <code>motion=arkit</code> or <code>motion=all</code> with <code>events=json</code>. They
+          carry the RTP timestamp of their frame, which a page compares with
+          <code>requestVideoFrameCallback</code>. Visemes tell what the mouth does: sounds that look
+          alike (p, b and m; t, d and n) are not told apart for certain.
+        </li>
+        <li>In rooms of LiveKit, transcriptions are the agent's own: the server passes none on.</li>
+      </ul>
       <h2>Reasons</h2>
       <h3>RATE</h3>
       ${reasons('RATE', RATE_REASONS)}

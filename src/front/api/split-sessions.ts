@@ -35,9 +35,14 @@ const sessionRequest = tokenRequest.omit({ apiVersion: true, model: true }).exte
   graceSeconds: z.int().min(5).max(300).default(60).meta({
     description: 'How long each side may take to come, and later be away, before the session ends.',
   }),
-  motion: z.enum(['none', 'arkit']).default('none').meta({
-    description: 'arkit: events tell the motion of the face in each frame, as blend shapes.',
-  }),
+  motion: z
+    .enum(['none', 'arkit', 'visemes', 'all'])
+    .default('none')
+    .meta({
+      description:
+        'arkit: events tell the motion of the face in each frame, as blend shapes. visemes: its ' +
+        'visemes, as they change. all: both.',
+    }),
 });
 
 const sessionResponse = z
@@ -113,7 +118,7 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
             audioInputFormat: body.audioInputFormat,
           },
           graceMs: body.graceSeconds * 1000,
-          reportsMotion: body.motion === 'arkit',
+          reports: body.motion === 'none' ? undefined : body.motion,
           destination: new URL(origin).host,
           ip,
         });

@@ -3,6 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { hashSecret, newUuid } from '../../base/ids.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
+import type { ReportedMotion } from '../../link/messages.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import type { ClientPort } from '../sessions/client-port.ts';
@@ -25,7 +26,7 @@ export interface SplitRequest {
   readonly grant: Omit<SessionGrant, 'tokenId' | 'issuedAtMs'>;
   /** How long each side may take to come, and be away. */
   readonly graceMs: number;
-  readonly reportsMotion: boolean;
+  readonly reports: ReportedMotion | undefined;
   /** host:port of this server, as clients are told. */
   readonly destination: string;
   readonly ip: string;
@@ -88,13 +89,7 @@ export class SplitSessions {
   }
 
   /** Opens a session and places it. @throws ServiceError when it is refused */
-  async open({
-    grant,
-    graceMs,
-    reportsMotion,
-    destination,
-    ip,
-  }: SplitRequest): Promise<SplitSession> {
+  async open({ grant, graceMs, reports, destination, ip }: SplitRequest): Promise<SplitSession> {
     const sessionId = newUuid();
     const tokens = this.#tokens.issue(sessionId);
     const tokenId = hashSecret(tokens.agent).slice(0, 32);
@@ -103,7 +98,7 @@ export class SplitSessions {
     const session = await this.#sessions.openFor(
       sessionId,
       { ...grant, tokenId, issuedAtMs: Math.round(wallMs()) },
-      { ip, reportsMotion },
+      { ip, reports },
       () => {
         const agent = new AgentLeg({
           tally: this.#sessions.tally,

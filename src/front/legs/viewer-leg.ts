@@ -60,6 +60,8 @@ const TOLD: ReadonlySet<ServerMessage['type']> = new Set([
   'speaking',
   'silent',
   'motion',
+  'viseme',
+  'word',
   'closing',
   'stopped',
   'error',

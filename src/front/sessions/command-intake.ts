@@ -52,13 +52,15 @@ export class CommandIntake {
     const isTooMuch =
       command.type === 'flush'
         ? !marks.mark(command.id)
-        : !(command.type === 'face' ? this.#faces : this.#orders).take(1, nowMs);
+        : command.type === 'words'
+          ? !marks.announce(command.words)
+          : !(command.type === 'face' ? this.#faces : this.#orders).take(1, nowMs);
     if (isTooMuch) {
       const message = 'Too many of these commands. Send fewer.';
       tell({ type: 'rejected', command: command.type, message });
     } else if (command.type === 'face') {
       void this.#show(command.faceId);
-    } else if (command.type !== 'flush') {
+    } else if (command.type !== 'flush' && command.type !== 'words') {
       post({ type: 'command', command });
     }
   }

@@ -34,6 +34,31 @@ export const COMMANDS = {
     }),
     example: { id: 'reply-1' },
   }),
+  words: command({
+    summary:
+      'The words of the utterance with the times at which they begin, from the alignment of a ' +
+      'voice. The server tells word when each is heard, on the clock of the viewer: captions. Send ' +
+      'them before their sound or with it.',
+    fields: z.object({
+      words: z
+        .array(
+          z.object({
+            text: z.string().max(100),
+            startMs: z.number().min(0).max(600_000).meta({
+              description: 'Since the utterance began: after the last flush or interrupt.',
+            }),
+          }),
+        )
+        .min(1)
+        .max(500),
+    }),
+    example: {
+      words: [
+        { text: 'Hello', startMs: 0 },
+        { text: 'friends', startMs: 410 },
+      ],
+    },
+  }),
   emotion: command({
     summary: 'The face shows this emotion from now on.',
     fields: z.object({

@@ -266,6 +266,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       case 'motion':
         this.send(motionMessage(message.rtp, message.weights));
         return;
+      case 'viseme':
+        this.send({ type: 'viseme', rtp: message.rtp, viseme: message.viseme });
+        return;
       case 'faceShown':
         this.send({ type: 'face', faceId: message.faceId });
         return;

@@ -7,7 +7,9 @@ import type { Query } from '../../base/query.ts';
 import { type EndReason, SESSION_ENDS } from '../../base/session-ends.ts';
 import { SOCKET_ERRORS, type SocketErrorCode, socketErrorOf } from '../../base/socket-errors.ts';
 import { wallMs } from '../../base/time.ts';
+import type { ReportedMotion } from '../../link/messages.ts';
 import { ARKIT_BLEND_SHAPES } from '../../media/arkit.ts';
+import { VISEMES } from '../../media/visemes.ts';
 
 /** The WebSockets of sessions. A conversation runs on `p2p`. */
 export type SessionSocket = 'p2p' | 'livekit' | 'agent';
@@ -75,6 +77,14 @@ const utterance = z.object({
   utterance: z.int().min(1).meta({ description: 'Counts the times that the face began to speak.' }),
 });
 const milliseconds = z.int().min(0);
+const rtpTimestamp = z
+  .int()
+  .min(0)
+  .meta({
+    description:
+      'RTP timestamp of the frame: rtpTimestamp of requestVideoFrameCallback. The message is ' +
+      'sent with the frame, so it usually arrives before the frame is shown.',
+  });
 const videoMetadata = z.object({ fps: z.int(), width: z.int(), height: z.int() });
 const destination = z.object({
   destination: z.string().meta({ description: 'host:port of the server that holds the session.' }),
@@ -182,23 +192,34 @@ export const SERVER_MESSAGES = {
   motion: message({
     summary:
       'What the face does in one video frame, in the 52 blend shapes of ARKit: for a rig of your ' +
-      'own, or captions in step with the lips. Only with events=json&motion=arkit.',
+      'own, or captions in step with the lips. Only with events=json and motion=arkit or all.',
     sockets: ALL,
     example: { rtp: 2_851_200, weights: [0, 0.12] },
     isEventOnly: true,
     fields: z.object({
-      rtp: z
-        .int()
-        .min(0)
-        .meta({
-          description:
-            'RTP timestamp of the frame: rtpTimestamp of requestVideoFrameCallback. The message is ' +
-            'sent with the frame, so it usually arrives before the frame is shown.',
-        }),
+      rtp: rtpTimestamp,
       weights: z.array(z.number().min(0).max(1)).meta({
         description: `0 to 1, in the order ${ARKIT_BLEND_SHAPES.join(', ')}.`,
       }),
     }),
+  }),
+  viseme: message({
+    summary:
+      'From this video frame on the mouth shows another viseme, one of the fifteen of Oculus ' +
+      'Lipsync; sil is rest. Only with events=json and motion=visemes or all.',
+    sockets: ALL,
+    example: { rtp: 2_851_200, viseme: 'PP' },
+    isEventOnly: true,
+    fields: z.object({ rtp: rtpTimestamp, viseme: z.enum(VISEMES) }),
+  }),
+  word: message({
+    summary:
+      'A word is heard now that the command words announced. A word that an interruption cut off ' +
+      'is not told.',
+    sockets: ALL,
+    example: { text: 'friends', startMs: 410 },
+    isEventOnly: true,
+    fields: z.object({ text: z.string(), startMs: milliseconds }),
   }),
   viewer: message({
     summary:
@@ -337,9 +358,17 @@ export const motionMessage = (rtp: number, weights: Float32Array): ServerMessage
   weights: Array.from(weights, (weight) => Math.round(weight * 100) / 100),
 });
 
-/** Whether a socket asks for the motion of the face. It is told in events only. */
-export const wantsMotion = (query: Query): boolean =>
-  query.get('events') === 'json' && query.get('motion') === 'arkit';
+const REPORTS: Readonly<Record<string, ReportedMotion>> = {
+  arkit: 'arkit',
+  visemes: 'visemes',
+  all: 'all',
+};
+
+/** The motion that a socket asks for. It is told in events only. */
+export const wantedMotion = (query: Query): ReportedMotion | undefined =>
+  query.get('events') === 'json' && Object.hasOwn(REPORTS, query.get('motion') ?? '')
+    ? REPORTS[query.get('motion') ?? '']
+    : undefined;
 
 /** How messages are written; undefined: the message is not told in this form. */
 export type MessageWriter = (message: ServerMessage) => string | undefined;

@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { hashSecret, newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
+import type { ReportedMotion } from '../../link/messages.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
@@ -18,7 +19,7 @@ import { sharedDecoding } from './opus-ingress.ts';
 import { SocketTally, createStepMeter } from './session-meter.ts';
 import type { LinkFactory, SessionServiceOptions } from './session-ports.ts';
 import { SessionRegistry } from './session-registry.ts';
-import { wantsMotion } from './server-messages.ts';
+import { wantedMotion } from './server-messages.ts';
 import type { SessionLink } from './session-link.ts';
 import type { SessionGrant } from './session-tokens.ts';
 import { SocketIntake } from './socket-intake.ts';
@@ -33,7 +34,7 @@ interface Asked {
   /** '': there is no token to be released. */
   readonly tokenHash: string;
   readonly ip: string;
-  readonly reportsMotion: boolean;
+  readonly reports: ReportedMotion | undefined;
   /** Takes back what was done to find this out. */
   readonly undo: () => Promise<unknown>;
   /** The session begins. @throws ServiceError when the client has left */
@@ -127,7 +128,7 @@ export class SessionService {
   async openFor(
     id: string,
     grant: SessionGrant,
-    { ip, reportsMotion }: Pick<Asked, 'ip' | 'reportsMotion'>,
+    { ip, reports }: Pick<Asked, 'ip' | 'reports'>,
     createClient: (log: Logger) => Pick<Admission, 'client' | 'link'>,
   ): Promise<LiveSession> {
     const asked: Asked = {
@@ -135,7 +136,7 @@ export class SessionService {
       ageMs: Infinity,
       tokenHash: '',
       ip,
-      reportsMotion,
+      reports,
       undo: () => Promise.resolve(),
       admit: createClient,
     };
@@ -157,7 +158,7 @@ export class SessionService {
         ageMs,
         tokenHash: hashSecret(token),
         ip: request.ip,
-        reportsMotion: wantsMotion(request.query),
+        reports: wantedMotion(request.query),
         undo: () => this.#claims.release(id),
         admit: (log) => {
           if (connection.isClosed) {
@@ -235,7 +236,7 @@ export class SessionService {
    */
   #start(asked: Asked, admission: Omit<Admission, 'client' | 'link'>): LiveSession {
     const { id, face, conversation, openedMs, log } = admission;
-    const { grant, ageMs, ip, reportsMotion } = asked;
+    const { grant, ageMs, ip, reports } = asked;
     const { pool, metrics, journal } = this.#options;
     // A token may come from a server that has other renderers: its model is only a hint.
     const renderer =
@@ -267,7 +268,7 @@ export class SessionService {
         }
         return await this.#options.faces.load(grant.ownerId, faceId);
       },
-      spec: specOf(grant, face, renderer, reportsMotion),
+      spec: specOf(grant, face, renderer, reports),
       onEnd: (ended, reason) => {
         this.#running.finish(ended, reason, log);
       },

@@ -1,5 +1,5 @@
 // Translates the grant of a token into the spec of a session for its worker.
-import type { SessionSpec } from '../../link/messages.ts';
+import type { ReportedMotion, SessionSpec } from '../../link/messages.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import type { SessionGrant } from './session-tokens.ts';
 
@@ -8,7 +8,7 @@ export const specOf = (
   grant: SessionGrant,
   face: SharedArrayBuffer,
   renderer: string,
-  reportsMotion: boolean,
+  reports: ReportedMotion | undefined,
 ): Omit<SessionSpec, 'sessionId' | 'speechRing' | 'outlivesPeers'> => ({
   face: { faceId: grant.faceId, bytes: face },
   // A token of another version may name an emotion that is unknown here: neutral, the first.
@@ -16,7 +16,7 @@ export const specOf = (
   renderer,
   handleSilence: grant.handleSilence,
   startFrame: grant.startFrame,
-  reportsMotion,
+  reports,
   maxIdleMs: grant.maxIdleTimeSeconds * 1000,
   maxLengthMs: grant.maxSessionLengthSeconds * 1000,
 });

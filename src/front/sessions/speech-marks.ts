@@ -11,8 +11,22 @@ interface Mark {
   readonly position: number;
 }
 
+/** A word of an utterance, as the client announces it. */
+export interface AnnouncedWord {
+  readonly text: string;
+  /** Since the utterance began. */
+  readonly startMs: number;
+}
+
+interface WaitingWord extends AnnouncedWord {
+  /** Of its first sample. */
+  readonly position: number;
+}
+
 /** Utterances that may wait to be heard, in one session. */
 const MAX_MARKS = 1000;
+/** Words that may wait to be heard: ten minutes of fast speech. */
+const MAX_WORDS = 2500;
 const POLL_MS = 40;
 
 /** Positions are modulo 2^32. @returns `a - b` in milliseconds */
@@ -26,6 +40,10 @@ export class SpeechMarks {
   /** Where the utterance begins that is heard now. */
   #begin = 0;
   readonly #marks: Mark[] = [];
+  /** Where the utterance begins that is written now. */
+  #writtenBegin = 0;
+  /** By position. */
+  readonly #words: WaitingWord[] = [];
   #timer: NodeJS.Timeout | undefined = undefined;
 
   constructor(speech: SpeechPort, tell: (message: ServerMessage) => void) {
@@ -38,11 +56,31 @@ export class SpeechMarks {
     if (this.#marks.length >= MAX_MARKS) {
       return false;
     }
-    this.#marks.push({ id, position: this.#speech.writtenPosition });
+    const position = this.#speech.writtenPosition;
+    this.#marks.push({ id, position });
+    this.#writtenBegin = position;
+    this.#watch();
+    return true;
+  }
+
+  /** Words of the utterance that is written now. @returns false when too many wait */
+  announce(words: readonly AnnouncedWord[]): boolean {
+    if (this.#words.length + words.length > MAX_WORDS) {
+      return false;
+    }
+    for (const { text, startMs } of words) {
+      const offset = Math.round((startMs / 1000) * SPEECH_RATE);
+      this.#words.push({ text, startMs, position: (this.#writtenBegin + offset) | 0 });
+    }
+    this.#words.sort((a, b) => msBetween(a.position, b.position));
+    this.#watch();
+    return true;
+  }
+
+  #watch(): void {
     this.#timer ??= every(POLL_MS, 'the ends of utterances', () => {
       this.#poll();
     });
-    return true;
   }
 
   /** Forgets what was not heard. @returns what was, of the present utterance, and what was not */
@@ -53,6 +91,8 @@ export class SpeechMarks {
     const droppedMs = Math.max(0, msBetween(written, heard));
     this.#speech.flush();
     this.#begin = written;
+    this.#writtenBegin = written;
+    this.#words.length = 0;
     for (const [index, { id }] of this.#marks.entries()) {
       this.#tell({
         type: 'flushed',
@@ -68,6 +108,7 @@ export class SpeechMarks {
 
   #poll(): void {
     const heard = this.#speech.heardPosition;
+    this.#tellWords(heard);
     for (;;) {
       const mark = this.#marks[0];
       if (mark === undefined || msBetween(heard, mark.position) < 0) {
@@ -78,8 +119,19 @@ export class SpeechMarks {
       this.#tell({ type: 'flushed', id: mark.id, heardMs, interrupted: false });
       this.#begin = mark.position;
     }
-    if (this.#marks.length === 0) {
+    if (this.#marks.length === 0 && this.#words.length === 0) {
       this.#stop();
+    }
+  }
+
+  #tellWords(heard: number): void {
+    for (let word = this.#words[0]; word !== undefined; word = this.#words[0]) {
+      // The first sample of the word was sent.
+      if (((heard - word.position) | 0) <= 0) {
+        return;
+      }
+      this.#words.shift();
+      this.#tell({ type: 'word', text: word.text, startMs: Math.round(word.startMs) });
     }
   }
 
@@ -93,5 +145,7 @@ export class SpeechMarks {
     if (this.#marks.length > 0) {
       this.interrupt();
     }
+    this.#words.length = 0;
+    this.#stop();
   }
 }

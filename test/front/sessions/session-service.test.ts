@@ -173,7 +173,7 @@ test('a token becomes a session as granted; early messages reach it; its end fre
     renderer: 'rig',
     handleSilence: true,
     startFrame: 7,
-    reportsMotion: false,
+    reports: undefined,
     maxIdleMs: 10_000,
     maxLengthMs: 20_000,
     outlivesPeers: false,

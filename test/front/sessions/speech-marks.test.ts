@@ -74,6 +74,34 @@ test('an interruption says what was heard and what was not, and ends each uttera
   assert.equal(told.length, 3);
 });
 
+test('words are told as they are heard, and not those that were cut off', async () => {
+  const { told, marks, write, hear } = marked();
+  const words = (...startMs: number[]) => startMs.map((ms) => ({ text: `w${ms}`, startMs: ms }));
+  write(1000);
+  assert.ok(marks.announce(words(600, 0)));
+  hear(601);
+  await until(() => told.length === 2);
+  assert.ok(marks.mark('a'));
+  assert.ok(marks.announce(words(100, 900)));
+  write(1000);
+  hear(699);
+  await until(() => told.length === 4);
+  marks.interrupt();
+  assert.ok(marks.announce(words(50)));
+  write(100);
+  hear(100);
+  await until(() => told.length === 5);
+  assert.deepEqual(told, [
+    { type: 'word', text: 'w0', startMs: 0 },
+    { type: 'word', text: 'w600', startMs: 600 },
+    { type: 'word', text: 'w100', startMs: 100 },
+    { type: 'flushed', id: 'a', heardMs: 1000, interrupted: false },
+    { type: 'word', text: 'w50', startMs: 50 },
+  ]);
+  assert.ok(!marks.announce(Array.from({ length: 2501 }, () => ({ text: '', startMs: 0 }))));
+  marks.close();
+});
+
 test('utterances that wait are bounded', () => {
   const { marks, write } = marked();
   write(10);
