@@ -48,6 +48,7 @@ class Builder {
     frame();
     contours();
     softness();
+    model_.grade = measure_grade(model_);
     sharpen();
     box();
     weights();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/face_asset.h"
+#include "core/face_grade.h"
 #include "core/face_relief.h"
 #include "core/face_warp.h"
 #include "core/monotone_curve.h"
@@ -91,6 +92,7 @@ struct Model {
   float face_height = 1;  // bridge of the nose to the chin, pixels: the unit of most lengths
   Contours contours;
   float softness = .35f;  // blur of drawn edges, pixels, to match the portrait's
+  Grade grade;
   Layer teeth_upper, teeth_lower;
   float teeth = 1;  // opacity of painted teeth: 0 for a baby
   Relief relief;

@@ -68,8 +68,12 @@ Colours draw_layer(const Colours& below, const Layer& layer, F4 x, F4 y, float l
       alpha);
 }
 
-}  // namespace
-
+/**
+ * @param k light: 1 full, 0 none
+ * @param colour 0 for a black and white picture, 1 for one in colour
+ * @returns the colour in less light: closer to black (16, 128, 128) and slightly redder, because
+ * light inside a mouth has passed through flesh
+ */
 Colour dim(Colour c, float k, float colour) {
   return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * colour * (1 - k),
           128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)};
@@ -78,6 +82,19 @@ Colour dim(Colour c, float k, float colour) {
 /** Gums of a colour picture have at least this ratio of V - 128 to luma - 16. Chosen by eye. */
 constexpr float RED_GUMS = .25f;
 
+/** Where the throat is darkest, share of the opening's height from its top. */
+constexpr float THROAT_HEIGHT = .45f;
+/** Highlights on a wet tongue, luma in full light. */
+constexpr float WET = 30;
+
+/** Where the tongue shines: 0 to 1, in spots. @param x in units of the face's height */
+float wetness(float x) {
+  const float spots = std::sin(38 * x + .4f) + .8f * std::sin(67 * x + 2.1f);
+  return smoothstep(.2f, 1.8f, spots);
+}
+
+}  // namespace
+
 MouthInterior::MouthInterior(const Model& model)
     : model_(model),
       columns_(size_t(model.contours.count)),
@@ -85,9 +102,16 @@ MouthInterior::MouthInterior(const Model& model)
       tongue_(colour_of(model.asset.tints.tongue)),
       tinted_(clamp01((float(model.asset.tints.gums.v) - 128) /
                       std::max(1.f, float(model.asset.tints.gums.y) - 16) / RED_GUMS)),
-      flesh_(dim(colour_of(model.asset.tints.gums), .52f, tinted_)),
+      flesh_(dim(colour_of(model.asset.tints.gums), .46f, tinted_)),
+      rim_(dim(colour_of(model.asset.tints.gums), .80f, tinted_)),
       fh_(model.face_height),
-      seam_(model.contours.seam[size_t(model.contours.count / 2)]) {}
+      seam_(model.contours.seam[size_t(model.contours.count / 2)]),
+      contrast_((235 - model.grade.black) / (235 - 16)) {
+  const Contours& c = model.contours;
+  for (int i = 0; i < c.count; i++) {
+    wet_.push_back(wetness((c.left + float(i) - c.centre) / fh_));
+  }
+}
 
 void MouthInterior::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
@@ -95,19 +119,22 @@ void MouthInterior::prepare(const Mouth& mouth) {
   const float drop = mouth.jaw_drop;
   lower_shift_ =
       .96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw;  // the teeth meet for s and z
-  const float tongue_top = seam_ + lower_shift_ + .010f * fh_ - .075f * fh_ * a.jaw -
+  const float tongue_top = seam_ + lower_shift_ - .012f * fh_ - .080f * fh_ * a.jaw -
                            (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  upper_light_ = .90f * (1 - .50f * hood);
+  upper_light_ = (model_.asset.teeth_upper ? .82f : 1) * (1 - .50f * hood);
   upper_cover_ = (1 - .30f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
   lower_cover_ = model_.asset.teeth_lower ? 1 : model_.teeth;
   upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
-  lower_light_ = .58f * (1 - .75f * hood);
+  lower_light_ = .76f * (1 - .75f * hood);
   between_teeth_ = a.tout;
   const float ambient =
-      .84f + .16f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
+      .88f + .12f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
+  const float wet =
+      WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * smoothstep(1, .4f, model_.softness);
+  const float rim = .75f * smoothstep(.02f * fh_, .09f * fh_, mouth.aperture) * (1 - a.tuck);
   const float corner = std::max(2.f, mouth.half_opening),
               tip = smoothstep(.02f, .5f, a.tout) * .96f;
   for (int i = 0; i < c.count; i++) {
@@ -115,12 +142,14 @@ void MouthInterior::prepare(const Mouth& mouth) {
                 t = x / (.66f * c.half_width);
     const float width = smoothstep(1.12f, .75f, t);
     columns_[size_t(i)] = {
-        .flesh = .16f + .62f * smoothstep(.25f, 1.f, r),
+        .throat = .80f * smoothstep(1, .1f, r),
         .tongue = .95f * width,
         .tongue_top = tongue_top + .030f * fh_ * t * t,
         .groove = .14f * smoothstep(.16f, 0, t),
         .tip = tip * smoothstep(1, .70f, t),
         .tip_rise = .35f * t * t,
+        .wet = wet * wet_[size_t(i)] * smoothstep(.8f, .4f, t),
+        .rim = rim * smoothstep(1.f, .7f, r),
         .shade = (1 - .55f * r * r * r) * ambient,
     };
   }
@@ -139,20 +168,24 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   };
   const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
 
-  // The back is dark. Towards the corners the cheeks' flesh is visible.
-  Colours c = over<CHANNELS>(
-      dim<CHANNELS>(splat_colour(cavity_), .60f + .8f * clamp01(below_top / gap), tinted_),
-      splat_colour(flesh_), column(&Column::flesh));
+  // The throat is dark. Round it are the palate and the cheeks' flesh.
+  const F4 high = below_top / gap - THROAT_HEIGHT;
+  Colours c = over<CHANNELS>(splat_colour(flesh_), splat_colour(cavity_),
+                             column(&Column::throat) * clamp01(1 - 1.8f * high * high));
 
   // The tongue lies behind the lower teeth. Its tip rises for t, d, n and l.
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
-  if (any((t > -.45f) & (tongue > 0))) {
+  if (any((t > -1) & (tongue > 0))) {
     const F4 groove = 1 - column(&Column::groove) * smoothstep(splat(.1f), splat(1), t);
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
-                      (.42f + .46f * smoothstep(splat(-.3f), splat(2.2f), t)) * groove, tinted_),
-        tongue * smoothstep(splat(-.45f), splat(.45f), t));
+                      (.24f + .62f * smoothstep(splat(-.6f), splat(2.6f), t)) * groove, tinted_),
+        tongue * smoothstep(splat(-1), splat(.8f), t));
+    if constexpr (CHANNELS == Channels::luma) {
+      const F4 from_ridge = t - 1.5f;
+      c.y += column(&Column::wet) * clamp01(1 - from_ridge * from_ridge);
+    }
   }
 
   c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, lower_cover_,
@@ -171,12 +204,34 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
             smoothstep(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
   }
 
+  // The wet inside of the lower lip, before the teeth.
+  const F4 rim_height = min(splat(.030f * fh_), .28f * gap);
+  c = over<CHANNELS>(c, splat_colour(rim_),
+                     column(&Column::rim) * smoothstep(rim_height, splat(-.5f), above_bottom));
+
   // Shadow of the upper lip and of the lower lip's rim.
   const F4 lip =
       .60f + .40f * smoothstep(splat(-.5f), min(splat(.042f * fh_), .6f * gap), below_top);
   const F4 rim =
       .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
-  return dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
+  c = dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
+  if constexpr (CHANNELS == Channels::luma) {
+    c.y = graded(c.y, x, y);
+  }
+  return c;
+}
+
+F4 MouthInterior::graded(F4 luma, F4 x, F4 y) const {
+  const Grade& grade = model_.grade;
+  // Positions are above -1024.
+  const I4 column = to_int(x + 1024) & (GRAIN_SIDE - 1), row = to_int(y + 1024) & (GRAIN_SIDE - 1);
+  const auto grain = [&](int lane) {
+    return float(grade.grain[size_t(row[lane] * GRAIN_SIDE + column[lane])]) / 8;
+  };
+  // Noise is weaker in the dark.
+  const F4 strength = clamp01(.3f + (luma - 16) / 120);
+  return grade.black + (luma - 16) * contrast_ +
+         strength * F4{grain(0), grain(1), grain(2), grain(3)};
 }
 template MouthInterior::Colours MouthInterior::colours_at<Channels::luma>(F4, F4, F4, F4) const;
 template MouthInterior::Colours MouthInterior::colours_at<Channels::chroma>(F4, F4, F4, F4) const;

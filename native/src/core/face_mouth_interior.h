@@ -45,14 +45,6 @@ inline BilinearTaps<4> sample_layer(const Layer& layer, F4 x, F4 y) {
   return {layer.yuva.data(), layer.width, layer.height, x - layer.left, y - layer.top};
 }
 
-/**
- * @param k light: 1 full, 0 none
- * @param colour 0 for a black and white picture, 1 for one in colour
- * @returns the colour in less light: closer to black (16, 128, 128) and slightly redder, because
- * light inside a mouth has passed through flesh
- */
-Colour dim(Colour c, float k, float colour);
-
 /** Prepared once per frame, then evaluated for each pixel between the lips. */
 class MouthInterior {
  public:
@@ -74,18 +66,25 @@ class MouthInterior {
  private:
   /** Values that are constant along a column of the mouth's coordinates. */
   struct Column {
-    float flesh;                       // opacity of the cheeks' flesh over the cavity
+    float throat;                      // how far the dark of the throat is seen, 0 to 1
     float tongue, tongue_top, groove;  // opacity, y of the surface, darkening of the median groove
     float tip, tip_rise;               // opacity and rise of the tongue's tip between the teeth
+    float wet;                         // highlights on the tongue, luma
+    float rim;                         // opacity of the inside of the lower lip
     float shade;                       // light, less towards the corners
   };
 
+  /** Lets luma share the portrait's darkest tone and its grain. */
+  F4 graded(F4 luma, F4 x, F4 y) const;
+
   const Model& model_;
   std::vector<Column> columns_;
+  std::vector<float> wet_;  // of each column: how much the tongue shines there
   const Colour cavity_, tongue_;
   const float tinted_;  // 0 for a black and white picture, 1 for one in colour
-  const Colour flesh_;
+  const Colour flesh_, rim_;
   float fh_, seam_;
+  float contrast_;  // of luma against the portrait's black, at most 1
   float upper_shift_ = 0, lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1,
         lower_cover_ = 1, between_teeth_ = 0;
 };

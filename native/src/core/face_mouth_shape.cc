@@ -124,7 +124,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (excess > 0 ? .40f - .12f * a.round : .20f) * excess +
+  const float upper = (excess > 0 ? .29f - .06f * a.round : .20f) * excess +
                       .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
@@ -147,8 +147,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
   // The lips part in the middle. Beside the opening they stay together.
   const float parted = smoothstep(0, .07f * fh, aperture);
-  const float inner =
-      std::clamp(mix(.82f, 1, std::max(parted, a.wide)) - .36f * a.round - .12f * a.tuck, .4f, 1.f);
+  const float inner = std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
+                                     std::max(parted, a.wide)) -
+                                     .36f * a.round - .12f * a.tuck,
+                                 .4f, 1.f);
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
   const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open}));

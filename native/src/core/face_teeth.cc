@@ -36,40 +36,64 @@ Sample sample_patch(const Patch& patch, float px, float py) {
           plane(patch.alpha, patch.width, patch.height, x, y) / 255};
 }
 
-/**
- * Paints one row of teeth.
- * @param edge y of the biting edge; the row extends `height` away from it
- * @param px, py position in the mouth's coordinates
- */
-Sample paint_tooth(const Model& model, bool upper, float edge, float half_width, float height,
-                   float px, float py) {
+/** A row of painted teeth. */
+struct Row {
+  bool upper;
+  float edge;        // y of the biting edge; the row extends `height` away from it
+  float half_width;  // pixels
+  float height;
+};
+
+/** From -1 to 1: how tooth `k` of a side differs from its neighbours, in the property `which`. */
+float difference(const Row& row, int k, bool left, int which) {
+  const auto seed = uint32_t(k * 8 + which * 64 + (left ? 1 : 0) + (row.upper ? 2 : 0));
+  const uint32_t mixed = (seed * 2654435761u) ^ 0x9e3779b9u, hashed = mixed * 2246822519u;
+  return float(hashed >> 8) / float(1u << 23) - 1;
+}
+
+/** @param px, py position in the mouth's coordinates */
+Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   static constexpr float UPPER_EDGES[] = {0, .27f, .50f, .72f, .90f, 1.04f},
                          LOWER_EDGES[] = {0, .19f, .38f, .60f, .80f, .96f};
   static constexpr float UPPER_ARCH[] = {0, .055f, .02f, .09f, .17f},
                          LOWER_ARCH[] = {0, .02f, .05f, .12f, .20f};
-  const float* edges = upper ? UPPER_EDGES : LOWER_EDGES;
-  const float x = (px - model.contours.centre) / half_width, ax = std::abs(x);
+  const float age = model.grade.age;
+  const float* edges = row.upper ? UPPER_EDGES : LOWER_EDGES;
+  const float x = (px - model.contours.centre) / row.half_width, ax = std::abs(x);
   int k = 0;
   while (k < 4 && ax >= edges[k + 1]) {
     k++;
   }
+  const auto own = [&](int which) { return difference(row, k, x < 0, which); };
   const float middle = (edges[k] + edges[k + 1]) / 2, half = (edges[k + 1] - edges[k]) / 2,
               u = (ax - middle) / half, u2 = u * u;
-  const float away = (py - edge) * (upper ? -1.f : 1.f) / height;
-  const float d = away - (upper ? UPPER_ARCH : LOWER_ARCH)[k] - (upper ? .10f : .05f) * u2 * u2;
+  const float away = (py - row.edge) * (row.upper ? -1.f : 1.f) / row.height;
+  // Edges are round when they are young, and worn, uneven and tilted later.
+  const float worn = (.02f + .04f * age) * own(0) + (.015f + .03f * age) * own(1) * u;
+  const float d = away - (row.upper ? UPPER_ARCH : LOWER_ARCH)[k] - worn -
+                  (row.upper ? .10f : .05f) * (1 - .5f * age) * u2 * u2;
   const float alpha = smoothstep(-.06f, .10f, d) * smoothstep(1.06f, .92f, ax);
   if (alpha <= 0) {
-    return {{16, 128, 128}, 0};
+    return {{0, 0, 0}, 0};
   }
-  const float g = (1 - std::abs(u)) / .09f;
-  const float shade = (1 - .08f * std::abs(u) * u2 - .34f * ax * ax - .22f * clamp01(away - .6f)) *
-                      (1 - .10f * std::exp(-g * g));
+  const float g = (1 - std::abs(u)) / .09f, shine = (u + .2f) / .35f, low = (d - .32f) / .22f;
+  const float shade =
+      (1 - .10f * std::abs(u) * u2 - .40f * ax * ax - .22f * clamp01(away - .6f) +
+       (.035f + .03f * age) * own(2) + .07f * std::exp(-shine * shine - low * low)) *
+      (1 - (.12f + .10f * age) * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
-  const auto shaded = [&](float tooth, float gums, float black) {
-    return black + mix((tooth - black) * shade, (gums - black) * .85f, gum);
-  };
-  return {{shaded(t.y, q.y, 16), shaded(t.u, q.u, 128), shaded(t.v, q.v, 128)}, alpha};
+  // Enamel becomes thinner: what is below it is darker and yellower.
+  const float old = 1 - .14f * age, yellow = (float(t.y) - 16) / 200 * age;
+  // Thin at its edge, the enamel shows the dark behind it.
+  const float clear = row.upper ? .10f * smoothstep(.16f, 0, d) : 0;
+  return {
+      {alpha *
+           (16 + mix((float(t.y) - 16) * shade * old * (1 - clear), (float(q.y) - 16) * .85f, gum)),
+       alpha * (128 + mix((float(t.u) - 128) * shade - 7 * yellow, (float(q.u) - 128) * .85f, gum)),
+       alpha *
+           (128 + mix((float(t.v) - 128) * shade + 2 * yellow, (float(q.v) - 128) * .85f, gum))},
+      alpha};
 }
 
 template <class Source>
@@ -106,21 +130,26 @@ Layer from_patch(const Model& model, const Patch& patch) {
 /** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
-  const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
-  const float edge = seam + (upper ? .018f : .002f) * fh,
-              half_width = c.half_width * (upper ? .94f : .74f),
-              height = (upper ? .095f : .075f) * fh, spread = .30f + .6f * model.softness;
+  const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)], age = model.grade.age;
+  // With age the upper lip covers more of the teeth, and the lower one less.
+  const Row row{.upper = upper,
+                .edge = seam + (upper ? .018f - .012f * age : .002f - .006f * age) * fh,
+                .half_width = c.half_width * (upper ? .94f : .74f),
+                .height = (upper ? .095f : .075f) * fh};
+  const float spread = .30f + .6f * model.softness;
   return make_layer(model, [&](float x, float y) {
-    Sample sum{{0, 0, 0}, 0};
+    Sample sum{{0, 0, 0}, 0};  // colours times alpha
     for (const float oy : {-spread, 0.f, spread}) {
       for (const float ox : {-spread, 0.f, spread}) {
-        const Sample s = paint_tooth(model, upper, edge, half_width, height, x + ox, y + oy);
-        sum = {{sum.colour.y + s.colour.y / 9, sum.colour.u + s.colour.u / 9,
-                sum.colour.v + s.colour.v / 9},
-               sum.a + s.a / 9};
+        const Sample s = paint_tooth(model, row, x + ox, y + oy);
+        sum = {{sum.colour.y + s.colour.y, sum.colour.u + s.colour.u, sum.colour.v + s.colour.v},
+               sum.a + s.a};
       }
     }
-    return sum;
+    if (sum.a == 0) {
+      return Sample{{16, 128, 128}, 0};
+    }
+    return Sample{{sum.colour.y / sum.a, sum.colour.u / sum.a, sum.colour.v / sum.a}, sum.a / 9};
   });
 }
 

@@ -20,6 +20,7 @@ import { chooseFace, checkCrop, checkPerson } from './detect/portrait-quality.ts
 import { measureLighting } from './regions/lighting.ts';
 import { toI420 } from './imaging/patch.ts';
 import { mouthTints, ownTeeth } from './regions/mouth-interior.ts';
+import { lowerLip } from './regions/upper-lip.ts';
 
 /**
  * Range of the brow movement of a face with glasses, share of the usual range: small enough that
@@ -92,7 +93,7 @@ export async function createFace(
     landmarks: pixelCentres(rest.points),
     matte: matte.weight,
     shoulders: matte.shoulders,
-    tints: mouthTints(lighting, teeth?.colour ?? undefined),
+    tints: mouthTints(lighting, teeth?.colour, lowerLip(rest.image, rest.points)),
     limits: {
       round: 1 - 0.25 * rest.smile,
       open: 1 - 0.2 * rest.smile,

@@ -3,6 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import sharp from 'sharp';
 import { decodeFaceAsset, type FaceLimits } from '../../../src/media/face-asset.ts';
+import { UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
+import { rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
+import { completeUpperLip } from '../../../src/jobs/face/regions/upper-lip.ts';
+import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 import { assertSound, at, create, describeFace } from './face-checks.ts';
 import { drawnOver, laughing, portrait, smilingClosed } from './portraits.ts';
 
@@ -121,6 +126,32 @@ test('a closed smile has a red upper lip, however thin it was', async () => {
     upper - skin > 0.5 * (lower - skin),
     `upper lip ${upper}, lower ${lower}, skin ${skin}`,
   );
+});
+
+test('an upper lip that a grin has drawn to nothing is given back, but not to a moustache', () => {
+  const { landmarks } = syntheticParts();
+  const [skin, red]: [Rgb, Rgb] = [
+    [205, 160, 135],
+    [190, 110, 105],
+  ];
+  /** Of the row 8 pixels above the seam, after an upper lip was completed in a face of skin. */
+  const completed = (above: Rgb): { red: number; edge: number } => {
+    const image = rgbImage(512, 512);
+    for (let i = 0; i < 512 * 512; i++) {
+      image.data.set(i < 320 * 512 ? above : skin, i * 3);
+    }
+    const points = landmarks.slice();
+    for (const index of UPPER_OUTER) {
+      points[index * 3 + 1] = 317;
+    }
+    completeUpperLip(image, points, red, 1);
+    const at = (315 * 512 + 256) * 3;
+    return { red: image.data[at]! - image.data[at + 1]!, edge: points[0 * 3 + 1]! };
+  };
+  const bare = completed(skin);
+  assert.ok(bare.red > 60 && bare.edge < 316, JSON.stringify(bare));
+  const hairy = completed([70, 50, 42]);
+  assert.ok(hairy.red < 25 && hairy.edge === 317, JSON.stringify(hairy));
 });
 
 test('teeth that coloured light makes as red as the lips are still found', async () => {

@@ -182,7 +182,7 @@ describe('mouth', () => {
     const measure = (shape: object): { width: number; lips: number; gap: number; line: number } => {
       const { picture } = canvas.show(shape);
       const gapAt = (x: number, y: number): boolean =>
-        picture[PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1)]! > (128 + INSIDE) / 2;
+        picture[PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1)]! > 128 + 0.3 * (INSIDE - 128);
       const dark = (x: number, y: number): boolean => picture[y * SIZE + x]! < (skin + lip) / 2;
       const middle = Array.from({ length: 90 }, (_, i) => 280 + i);
       const gap = middle.filter((y) => gapAt(256, y)).length;
@@ -209,6 +209,11 @@ describe('mouth', () => {
 
     const pressed = measure(VISEMES.m);
     assert.ok(pressed.lips < 0.85 * rest.lips && pressed.gap === 0, `m: ${pressed.lips} pixels`);
+    const bite = measure(VISEMES.f);
+    assert.ok(
+      bite.lips < 0.85 * rest.lips && bite.gap > 0 && bite.gap <= 0.08 * eyes,
+      `f: lips ${bite.lips} of ${rest.lips}, teeth ${bite.gap}`,
+    );
     const spread = measure(VISEMES.ee);
     assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
   });
@@ -238,6 +243,36 @@ describe('mouth', () => {
     };
     assert.ok(brightest(1) > 20, `${brightest(1)} of an adult`);
     assert.equal(brightest(0.6), 0);
+  });
+
+  test('the inside has the grain and the black of the portrait', () => {
+    const grey = [90, 128, 128] as const;
+    const tints = { cavity: grey, gums: grey, tongue: grey, teeth: grey };
+    /** Luma of the middle of an opened mouth in a picture that is all of one luma, but for noise. */
+    const inside = (luma: number, noise: number): number[] => {
+      const { neutral } = syntheticParts();
+      let state = 1;
+      for (let i = 0; i < PIXELS; i++) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        neutral[i] = luma + noise * (state / 2 ** 31 - 1);
+      }
+      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
+      const { picture } = canvas.show(VISEMES.aa);
+      return Array.from({ length: 20 * 12 }, (_, i) => {
+        const [x, y] = [246 + (i % 20), 322 + Math.floor(i / 20)];
+        return picture[y * SIZE + x]!;
+      });
+    };
+    const rough = (values: number[]): number =>
+      values.reduce((sum, v, i) => sum + (i % 20 ? Math.abs(v - values[i - 1]!) : 0), 0) /
+      values.length;
+    const mean = (values: number[]): number => values.reduce((sum, v) => sum + v) / values.length;
+    const [clean, grainy, dark] = [inside(120, 0), inside(120, 7), inside(30, 0)];
+    assert.ok(
+      rough(grainy) > rough(clean) + 1.5,
+      `grain: ${rough(clean).toFixed(2)}, ${rough(grainy).toFixed(2)}`,
+    );
+    assert.ok(mean(clean) > mean(dark) + 8, `${mean(clean)} in haze, ${mean(dark)}`);
   });
 
   test('a face that allows less rounding gets less', () => {

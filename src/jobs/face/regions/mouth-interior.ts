@@ -94,11 +94,22 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   return { patch: cutPatch(filled, alpha, box), colour: [channel(0), channel(1), channel(2)] };
 }
 
+/** Share of the lips' hue in that of gums and tongue. */
+const LIKE_LIPS = 0.4;
+/** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
+const LIKE_SKIN = 0.25;
+
 /**
  * The colours (limited-range YUV) of cavity, gums, tongue and teeth in the light of the portrait.
  * The renderer paints with them. The colours in white light were chosen by eye.
+ * @param teeth their colour where the portrait shows them
+ * @param lip colour of the lower lip
  */
-export function mouthTints({ white, skin, colour }: Lighting, teeth: Rgb | undefined): FaceTints {
+export function mouthTints(
+  { white, skin, colour }: Lighting,
+  teeth: Rgb | undefined,
+  lip: Rgb | undefined,
+): FaceTints {
   // A black and white photograph shows no colour in the mouth either.
   const lit = (r: number, g: number, b: number): Rgb => {
     const grey = lumaOf(r, g, b);
@@ -107,11 +118,19 @@ export function mouthTints({ white, skin, colour }: Lighting, teeth: Rgb | undef
   };
   // Gums and tongue follow the tone of the skin a little: they are darker with dark skin.
   const tone = Math.min(1, 0.72 + (0.28 * (skin[0] + skin[1] + skin[2])) / 3 / 165);
+  // What a painter makes of red, and what light makes of it, is seen on the lips. Lipstick counts too,
+  // but little.
+  const towards = (base: Rgb, other: Rgb, share: number): Rgb => {
+    const light = lumaOf(...base) / Math.max(1, lumaOf(...other));
+    const mixed = (c: 0 | 1 | 2): number => base[c] + share * (other[c] * light - base[c]);
+    return [mixed(0), mixed(1), mixed(2)];
+  };
+  const flesh = (base: Rgb): Rgb => (lip ? towards(base, lip, LIKE_LIPS) : base);
   return {
     cavity: rgbToYuv(lit(0.19, 0.075, 0.08)),
-    gums: rgbToYuv(lit(0.74 * tone, 0.42 * tone, 0.42 * tone)),
-    tongue: rgbToYuv(lit(0.74 * tone, 0.39 * tone, 0.4 * tone)),
-    teeth: rgbToYuv(teeth ?? lit(0.97, 0.935, 0.865)),
+    gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
+    tongue: rgbToYuv(flesh(lit(0.74 * tone, 0.39 * tone, 0.4 * tone))),
+    teeth: rgbToYuv(teeth ?? towards(lit(0.97, 0.925, 0.845), skin, LIKE_SKIN)),
   };
 }
 

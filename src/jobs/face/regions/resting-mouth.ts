@@ -23,6 +23,7 @@ import { snapToLipSeam } from './lip-seam.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
 import type { Rgb } from '../imaging/patch.ts';
+import { completeUpperLip, lowerLip } from './upper-lip.ts';
 
 /** The portrait at rest, and what its mouth was like before. */
 export interface RestingMouth {
@@ -60,8 +61,10 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
     }
     const closer = new SmileCloser(points, frame, relax, narrow);
     const relaxed = closer.warp(image, image, image);
-    softenFolds(relaxed, closer.move(points), relax);
-    return { image: relaxed, points: closer.move(points), opening: undefined, gap, smile };
+    const moved = closer.move(points);
+    softenFolds(relaxed, moved, relax);
+    completeUpperLip(relaxed, moved, lowerLip(relaxed, moved), smile);
+    return { image: relaxed, points: moved, opening: undefined, gap, smile };
   }
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
@@ -69,8 +72,10 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const closer = new SmileCloser(points, frame, relax, narrow);
   const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
   closer.drawSeam(closed, Math.max(1, 1 / scale));
-  softenFolds(closed, closer.move(points), Math.max(smile, 0.5 * relax));
-  return { image: closed, points: closer.move(points), opening, gap, smile: Math.max(smile, 0.4) };
+  const moved = closer.move(points);
+  softenFolds(closed, moved, Math.max(smile, 0.5 * relax));
+  completeUpperLip(closed, moved, lowerLip(closed, moved), Math.max(smile, relax));
+  return { image: closed, points: moved, opening, gap, smile: Math.max(smile, 0.4) };
 }
 
 /**
@@ -342,23 +347,6 @@ function continuedLips(
   const [above, below] = [fill(-1), fill(1)];
   redden(above, blur(unknown, 1.5), lowerLip(image, points, unknown));
   return [above, below];
-}
-
-/** Median colour of the visible lower lip; undefined when too few pixels of it are visible. */
-function lowerLip(image: RgbImage, points: Landmarks, unknown: Plane): Rgb | undefined {
-  const inner = LOWER_INNER.map((i) => at(points, i));
-  const lip = polygonMask(image.width, image.height, [
-    ...inner,
-    ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
-  ]);
-  const seen = Array.from(lip.data.keys()).filter(
-    (i) => lip.data[i]! > 0.9 && unknown.data[i]! < 0.15,
-  );
-  if (seen.length < 20) {
-    return undefined;
-  }
-  const channel = (c: number): number => median(seen.map((i) => image.data[i * 3 + c]!));
-  return [channel(0), channel(1), channel(2)];
 }
 
 /**

@@ -1,8 +1,9 @@
 // Softens the folds that a smile draws from the nose to the corners of the mouth and beside them.
 import { lumaAt } from '../imaging/colour.ts';
-import { type Plane, plane, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import {
+  FACE_OVAL,
   LOWER_OUTER,
   type Landmarks,
   NOSE_BASE,
@@ -49,7 +50,7 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
   for (let i = 0; i < region.data.length; i++) {
     const { x: u, y: v } = frame.toLocal((i % width) + 0.5, Math.floor(i / width) + 0.5);
     const r = Math.abs(u) / halfWidth;
-    if (r > 2.6 || v < nose - 0.8 * halfWidth - margin || v > 1.6 * halfWidth + margin) {
+    if (r > 2.6 || v < nose - 0.8 * halfWidth - margin || v > 2 * halfWidth + margin) {
       continue;
     }
     luma.data[i] = 1 + lumaAt(image, i);
@@ -57,7 +58,7 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
       smoothstep(0.72, 0.95, r) *
       smoothstep(2.3, 1.9, r) *
       smoothstep(nose - 0.55 * halfWidth, nose - 0.15 * halfWidth, v) *
-      smoothstep(1.3 * halfWidth, 0.8 * halfWidth, v) *
+      smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
       // The wing of the nose ends in a fold of its own.
       smoothstep(0.8, 1.05, r + smoothstep(nose, nose + 0.3 * halfWidth, v)) *
       // The dark points of the corners that a smile has pulled apart belong to it.
@@ -78,6 +79,7 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
   if (strength < 0.02) {
     return;
   }
+  levelCheeks(image, points, frame, region, lips, strength);
   // The colour of the skin beside the fold continues in it: a normalised convolution.
   const plain = plane(width, height);
   for (let i = 0; i < plain.data.length; i++) {
@@ -98,6 +100,75 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
         image.data[i * 3 + c] =
           image.data[i * 3 + c]! + alpha * (to - image.data[i * 3 + c]!) + 0.5;
       }
+    }
+  }
+}
+
+/** Side of the cells in which slow changes of light are looked at, pixels. */
+const CELL = 4;
+/** Bulges and hollows between these sizes (of a Gaussian, share of the face's height) are levelled. */
+const BULGE: readonly [number, number] = [0.014, 0.1];
+/** How much of them, with the folds' whole strength. */
+const LEVELLED = 0.9;
+
+/**
+ * Levels the light on the cheeks beside the mouth: a smile pushes them into bulges, with broad bright
+ * ridges and dark hollows beside them. What is finer than these stays.
+ */
+function levelCheeks(
+  image: RgbImage,
+  points: Landmarks,
+  frame: MouthFrame,
+  region: Plane,
+  lips: Plane,
+  strength: number,
+): void {
+  const { width, height } = image;
+  const face = polygonMask(
+    width,
+    height,
+    FACE_OVAL.map((i) => ({ x: px(points, i), y: py(points, i) })),
+  );
+  const cells = plane(Math.floor(width / CELL), Math.floor(height / CELL));
+  const share = plane(cells.width, cells.height);
+  // Skin of the lower face. Nostrils, lips and what is dark are left out of every mean.
+  const sums = [cells, cells, cells].map(({ data }) => ({ ...cells, data: data.slice() }));
+  const nose = frame.local(points, [NOSE_BASE])[0]!.y;
+  for (let i = 0; i < face.data.length; i++) {
+    const [x, y] = [i % width, Math.floor(i / width)];
+    const { x: u, y: v } = frame.toLocal(x + 0.5, y + 0.5);
+    const beside = Math.abs(u) > 0.75 * frame.halfWidth || v > nose + 0.12 * frame.halfWidth;
+    if (face.data[i]! < 0.9 || lips.data[i]! > 0.05 || !beside || v < nose - frame.halfWidth) {
+      continue;
+    }
+    const cell = Math.floor(y / CELL) * cells.width + Math.floor(x / CELL);
+    share.data[cell]!++;
+    for (let c = 0; c < 3; c++) {
+      sums[c]!.data[cell]! += image.data[i * 3 + c]!;
+    }
+  }
+  const scales = BULGE.map((size) => (size * frame.faceHeight) / CELL);
+  const shares = scales.map((sigma) => blur(share, sigma));
+  const soft = blur(region, 2);
+  for (let c = 0; c < 3; c++) {
+    const [fine, coarse] = scales.map((sigma) => blur(sums[c]!, sigma)) as [Plane, Plane];
+    const change = plane(cells.width, cells.height);
+    for (let i = 0; i < change.data.length; i++) {
+      const known = shares[0]!.data[i]!;
+      change.data[i] =
+        known > 1 ? coarse.data[i]! / shares[1]!.data[i]! - fine.data[i]! / known : 0;
+    }
+    for (let i = 0; i < soft.data.length; i++) {
+      const alpha = LEVELLED * strength * soft.data[i]!;
+      if (alpha < 0.004) {
+        continue;
+      }
+      const [x, y] = [(i % width) / CELL - 0.5, Math.floor(i / width) / CELL - 0.5];
+      image.data[i * 3 + c] = clamp(
+        image.data[i * 3 + c]! + alpha * sampleAt(change, x, y) + 0.5,
+        0,
+        255,
+      );
     }
   }
 }

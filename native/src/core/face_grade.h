@@ -1,0 +1,26 @@
+// What the inside of the mouth must share with the portrait, so that it looks photographed, or
+// painted, with it.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace mouthpiece::face {
+
+struct Model;
+
+/** Side of the square of noise that is repeated over the mouth's inside: a power of two. */
+constexpr int GRAIN_SIDE = 64;
+
+/** Measured on the neutral picture. */
+struct Grade {
+  float black = 16;  // luma of the darkest parts: higher in haze, in pastel and in faded prints
+  float age = 0;     // of the skin: 0 smooth, 1 wrinkled all over
+  /** Noise as strong and as coarse as that of the skin, 1/8 of a luma step. */
+  std::array<int8_t, size_t(GRAIN_SIDE) * GRAIN_SIDE> grain{};
+};
+
+/** @param model with its frame, face's height and softness */
+Grade measure_grade(const Model& model);
+
+}  // namespace mouthpiece::face
