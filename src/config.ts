@@ -7,6 +7,7 @@ import { MOTIONS } from './media/articulation.ts';
 import { CLUSTER_SETTINGS } from './cluster-settings.ts';
 import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-settings.ts';
 import { isNetwork } from './front/http/addresses.ts';
+import { STORAGE_SETTINGS, storageProblem } from './storage-settings.ts';
 import { decimal, flag, integer, list, setting, text } from './setting.ts';
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
@@ -272,6 +273,7 @@ export const SETTINGS = {
     'cpu',
     'ONNX Runtime execution providers for WAV2LIP_MODEL, in order of preference.',
   ),
+  ...STORAGE_SETTINGS,
   ...CLUSTER_SETTINGS,
   ...CONVERSATION_SETTINGS,
   DRAIN_SECONDS: setting(
@@ -370,10 +372,9 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   if (livekit.length > 0 && livekit.length < LIVEKIT_SETTINGS.length) {
     problems.push(`${LIVEKIT_SETTINGS.join(', ')}: set all of them or none`);
   }
-  const recogniserProblem = conversationProblem(values);
-  if (recogniserProblem !== undefined) {
-    problems.push(recogniserProblem);
-  }
+  problems.push(
+    ...[conversationProblem(values), storageProblem(values)].filter((found) => found !== undefined),
+  );
   if (problems.length > 0) {
     throw new ConfigError(problems.join('\n'));
   }

@@ -135,6 +135,7 @@ const FOLDER_OF_VENDOR: Record<string, RegExp> = {
   '@wasm-audio-decoders/ogg-vorbis': /^jobs\//,
   pino: /^base\//,
   '@livekit/protocol': /^front\/rooms\//,
+  '@aws-sdk/client-s3': /^front\/store\//,
   ws: /^(front\/rooms|front\/cluster|talk\/providers)\//,
 };
 

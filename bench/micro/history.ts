@@ -50,6 +50,7 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
       router: new Router([
         ...historyRoutes(history),
         ...systemRoutes({
+          storage: () => true,
           room: () => 1,
           readiness: { redis: () => opened.store.ping() },
           metrics: () => Promise.resolve({ contentType: 'text/plain', body: '' }),

@@ -1,4 +1,4 @@
-// Dashboard: Redis as the servers see it.
+// Dashboard: Redis, and the storage of files, as the servers see them.
 import {
   falling,
   metric,
@@ -11,13 +11,14 @@ import {
   ratesBy,
 } from '../panels.ts';
 
-/** The dashboard of Redis as the servers see it. */
+/** The dashboard of Redis, and of the storage of files, as the servers see them. */
 export const redis: Dashboard = {
   uid: 'mouthpiece-redis',
-  title: 'Mouthpiece: Redis',
+  title: 'Mouthpiece: Redis and storage',
   about:
-    'Redis as the servers see it. Live sessions continue without it; new tokens, history ' +
-    'and jobs need it.',
+    'Redis, and the storage of faces and videos (a folder or S3), as the servers see them. Live ' +
+    'sessions continue without either; new tokens, history and jobs need Redis, new faces and ' +
+    'static videos the storage.',
   rows: [
     {
       title: 'Redis',
@@ -65,6 +66,44 @@ export const redis: Dashboard = {
             {
               expr: quantile(0.99, 'mouthpiece_redis_command_duration_seconds', 'command'),
               legend: '{{command}}',
+            },
+          ],
+          { width: 12, min: 0 },
+        ),
+      ],
+    },
+    {
+      title: 'Storage of faces and videos',
+      panels: [
+        stat(
+          'Works',
+          'bool_yes_no',
+          'Whether every server can write to its storage (a folder or S3) and read from it.',
+          `min(${metric('mouthpiece_storage_up')})`,
+          { thresholds: falling(0.5, 1), width: 4, height: 7 },
+        ),
+        timeseries(
+          'Storage errors',
+          'ops',
+          'Failed operations by kind, after their repetitions.',
+          ratesBy('operation', 'mouthpiece_storage_errors_total'),
+          { min: 0 },
+        ),
+        timeseries(
+          'Storage operations',
+          'ops',
+          'Operations per second by kind.',
+          ratesBy('operation', 'mouthpiece_storage_operation_duration_seconds_count'),
+          { min: 0 },
+        ),
+        timeseries(
+          'Storage latency by operation, p99',
+          's',
+          '99th percentile of the time of each operation. `put` and `get` carry whole files.',
+          [
+            {
+              expr: quantile(0.99, 'mouthpiece_storage_operation_duration_seconds', 'operation'),
+              legend: '{{operation}}',
             },
           ],
           { width: 12, min: 0 },

@@ -128,6 +128,11 @@ export const ERRORS = {
     status: 500,
     message: 'The database of the server does not respond. Try again shortly.',
   },
+  STORAGE_UNAVAILABLE: {
+    status: 503,
+    message:
+      'The storage of faces and videos does not respond. Try again after the time in Retry-After.',
+  },
   IMAGE_REJECTED: {
     status: 400,
     message: 'The image could not be used. Send a JPEG, PNG or WebP photograph of one face.',

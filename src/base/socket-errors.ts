@@ -37,6 +37,7 @@ export const SOCKET_ERRORS = {
   MESSAGE_TOO_LARGE: 'no',
   WORKER_LOST: 'now',
   STORE_UNAVAILABLE: 'later',
+  STORAGE_UNAVAILABLE: 'later',
   INTERNAL_ERROR: 'later',
 } as const satisfies Partial<Record<ErrorCode, Retry>>;
 

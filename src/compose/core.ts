@@ -1,19 +1,22 @@
-// What everything else of a server stands on: metrics, the store, and the media workers.
+// What everything else of a server stands on: metrics, the stores, and the media workers.
 import type { CloseStack } from '../base/close-stack.ts';
 import type { Logger } from '../base/log.ts';
 import type { Config } from '../config.ts';
 import { DEFAULT_FACES, readAnyDefaultFace } from '../front/faces/default-faces.ts';
-import { observeRedis } from '../front/front-metrics.ts';
+import { observeRedis, observeStorage } from '../front/front-metrics.ts';
 import { type CoreClaims, claimCores } from '../front/placement/core-claims.ts';
 import { WorkerPool } from '../front/placement/worker-pool.ts';
 import { connectStore } from '../front/process/open-store.ts';
 import { prepareDataDir, serverIdentity } from '../front/store/data-dir.ts';
+import { openStorage } from '../front/store/open-storage.ts';
 import type { RedisStore } from '../front/store/redis.ts';
+import type { WatchedBlobs } from '../front/store/watched-blobs.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { mediaConfig, wav2lipOptions } from '../media-config.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { watchMainThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
+import { storageOptions } from '../storage-settings.ts';
 import { commitHash, packageVersion } from '../version.ts';
 
 /** What a server is composed from. */
@@ -29,6 +32,8 @@ export interface ServerCore extends Composition {
   readonly version: string;
   readonly metrics: Metrics;
   readonly store: RedisStore;
+  /** The storage of faces and videos. */
+  readonly blobs: WatchedBlobs;
   /** Names this server, across restarts. */
   readonly serverId: string;
   readonly media: MediaConfig;
@@ -50,6 +55,14 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   closers.add(() => opened.close());
   const { store } = opened;
   observeRedis(metrics, store.client, () => store.ready);
+  const storage = await openStorage(storageOptions(config), {
+    observe: observeStorage(metrics),
+    log,
+  });
+  closers.add(() => {
+    storage.close();
+  });
+  const { blobs } = storage;
   const serverId = await serverIdentity(config.DATA_DIR);
 
   const media = await mediaConfig(config);
@@ -67,7 +80,7 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   });
   closers.add(() => pool.stop());
   const jobCpus = cores.free.length > 0 ? cores.free : native.allowedCpus();
-  return { ...composition, version, metrics, store, serverId, media, pool, jobCpus };
+  return { ...composition, version, metrics, store, blobs, serverId, media, pool, jobCpus };
 }
 
 /** Claims a core for each worker, and warns where another server on this host has it already. */

@@ -7,6 +7,7 @@ import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { Logger } from '../base/log.ts';
 import type { Refusal } from './http/client-limits.ts';
+import type { StorageOperation } from './store/watched-blobs.ts';
 import type { AnsweredRequest } from './http/http-context.ts';
 import { STUN_OUTCOMES, type StunCount } from '../webrtc/ice/stun-server.ts';
 
@@ -155,11 +156,33 @@ export function observeRedis(metrics: Metrics, client: unknown, isReady: () => b
   };
 }
 
+/** @returns the callback for each operation on the storage of faces and videos */
+export function observeStorage(
+  metrics: Metrics,
+): (operation: StorageOperation, seconds: number, isGood: boolean) => void {
+  const series = memo((operation) => ({
+    duration: metrics.histogram('mouthpiece_storage_operation_duration_seconds', {
+      operation: operation as StorageOperation,
+    }),
+    errors: metrics.counter('mouthpiece_storage_errors_total', {
+      operation: operation as StorageOperation,
+    }),
+  }));
+  return (operation, seconds, isGood) => {
+    const { duration, errors } = series(operation);
+    duration.observe(seconds);
+    if (!isGood) {
+      errors.add();
+    }
+  };
+}
+
 /** The parts of the server whose state is shown as gauges. */
 export interface ObservedServer {
   readonly store: { readonly ready: boolean };
   readonly pool: { readonly size: number };
   readonly sessions: { readonly isDraining: boolean; readonly room: number };
+  readonly storage: { readonly isUp: boolean };
   readonly recorder: { readonly pendingCount: number };
   readonly bodyBudget: { readonly isFull: boolean; readonly held: number };
   readonly http: {
@@ -171,10 +194,11 @@ export interface ObservedServer {
 
 /** Sets the gauges of readiness, capacity and connections at each scrape. */
 export function observeServer(metrics: Metrics, server: ObservedServer): void {
-  const { store, pool, sessions, recorder, bodyBudget, http } = server;
+  const { store, storage, pool, sessions, recorder, bodyBudget, http } = server;
   const ready = metrics.gauge('mouthpiece_ready');
   const draining = metrics.gauge('mouthpiece_draining');
   const room = metrics.gauge('mouthpiece_room_sessions');
+  const storageUp = metrics.gauge('mouthpiece_storage_up');
   const webSockets = metrics.gauge('mouthpiece_websocket_connections');
   const pendingRecords = metrics.gauge('mouthpiece_history_pending_records');
   const requestsInFlight = metrics.gauge('mouthpiece_http_requests_in_flight');
@@ -185,6 +209,7 @@ export function observeServer(metrics: Metrics, server: ObservedServer): void {
     ready.set(isReady ? 1 : 0);
     draining.set(sessions.isDraining ? 1 : 0);
     room.set(isReady ? sessions.room : 0);
+    storageUp.set(storage.isUp ? 1 : 0);
     webSockets.set(http.webSockets);
     pendingRecords.set(recorder.pendingCount);
     requestsInFlight.set(http.requestsInFlight);

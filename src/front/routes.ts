@@ -55,6 +55,7 @@ export interface RouteOptions {
   readonly prepareConversations: () => Promise<void>;
   /** Asks the providers of a conversation. @throws ValidationError */
   readonly checkProviders: typeof checkProviders;
+  readonly storage: { readonly isUp: boolean };
   /** Readiness checks of other parts of the server, by name. */
   readonly readiness: SystemDeps['readiness'];
   readonly renderMetrics: SystemDeps['metrics'];
@@ -147,6 +148,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
         uploads: () => !bodyBudget.isFull,
         ...options.readiness,
       },
+      storage: () => options.storage.isUp,
       room: () => sessions.room,
       metrics: options.renderMetrics,
     }),

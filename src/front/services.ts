@@ -16,7 +16,7 @@ import { History } from './history/history.ts';
 import { JobQueue } from './queue/job-queue.ts';
 import { SessionQuota } from './sessions/session-quota.ts';
 import { SessionTokens } from './sessions/session-tokens.ts';
-import { FileBlobs } from './store/blobs.ts';
+import type { BlobStore } from './store/blobs.ts';
 import type { RedisStore } from './store/redis.ts';
 import { ConversationStore } from './talk/conversation-store.ts';
 
@@ -26,6 +26,8 @@ export interface ServiceOptions {
   readonly store: RedisStore;
   /** Names this server, across restarts. */
   readonly serverId: string;
+  /** Where faces and videos are. */
+  readonly blobs: BlobStore;
   /** CPUs for offline work; empty: any. */
   readonly jobCpus: readonly number[];
   readonly defaultFaces: DefaultFaceFiles;
@@ -41,7 +43,7 @@ export interface Services {
   readonly agents: Agents<AgentFields>;
   readonly autoTokens: AutoTokens;
   readonly conversationStore: ConversationStore;
-  readonly blobs: FileBlobs;
+  readonly blobs: BlobStore;
   readonly secrets: SecretBox;
   readonly faces: Faces;
   readonly faceCatalog: FaceCatalog;
@@ -53,8 +55,7 @@ export interface Services {
 
 /** Builds the services on `store`, and takes up the face jobs that the last run left unfinished. */
 export async function openServices(options: ServiceOptions): Promise<Services> {
-  const { config, store, serverId, jobCpus, log } = options;
-  const blobs = new FileBlobs(config.DATA_DIR);
+  const { config, store, blobs, serverId, jobCpus, log } = options;
   const secrets = await SecretBox.open(config.SECRETS_KEY, config.DATA_DIR, store);
   const queue = new JobQueue<FaceJob>({
     store,

@@ -1,4 +1,4 @@
-// Metrics of the catalogue: Redis, history and offline jobs.
+// Metrics of the catalogue: Redis, the storage of files, history and offline jobs.
 import { REQUEST_BUCKETS } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
@@ -6,9 +6,19 @@ import { counter, gauge, histogram } from './metric-family.ts';
 // ratio of buckets.
 const JOB_BUCKETS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
 const SPEED_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 32, 64]; // media seconds per second
+const STORAGE_OPERATIONS = [
+  'put',
+  'get',
+  'open',
+  'read',
+  'stat',
+  'delete',
+  'list',
+  'probe',
+] as const;
 const JOB_KINDS = ['static', 'face'] as const;
 
-/** Metrics of Redis, history and offline jobs. */
+/** Metrics of Redis, the storage of files, history and offline jobs. */
 export const STORAGE_METRICS = {
   // ── storage ────────────────────────────────────────────────────────────────────────────────────
   mouthpiece_redis_command_duration_seconds: histogram(
@@ -21,6 +31,18 @@ export const STORAGE_METRICS = {
     cause: ['timeout', 'connection', 'reply', 'other'],
   }),
   mouthpiece_redis_connected: gauge('front', '1 while Redis answers.'),
+  mouthpiece_storage_operation_duration_seconds: histogram(
+    'front',
+    'One operation on the storage of faces and videos (a folder or S3), repetitions included.',
+    REQUEST_BUCKETS,
+    { operation: STORAGE_OPERATIONS },
+  ),
+  mouthpiece_storage_errors_total: counter(
+    'front',
+    'Operations on the storage of faces and videos that failed.',
+    { operation: STORAGE_OPERATIONS },
+  ),
+  mouthpiece_storage_up: gauge('front', '1 while the storage of faces and videos works.'),
   mouthpiece_history_pending_records: gauge(
     'front',
     'Session records that wait until Redis answers again.',

@@ -20,6 +20,7 @@ import { connectStore, type OpenStore } from '../../src/front/process/open-store
 import { type RouteOptions, buildRoutes } from '../../src/front/routes.ts';
 import { type Services, openServices } from '../../src/front/services.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
+import { FileBlobs } from '../../src/front/store/blobs.ts';
 import type { RedisStore } from '../../src/front/store/redis.ts';
 
 export interface TestFront {
@@ -101,6 +102,7 @@ export async function openFront(
   const services = await openServices({
     config,
     store,
+    blobs: new FileBlobs(config.DATA_DIR),
     serverId,
     jobCpus: [],
     defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures },
@@ -137,6 +139,7 @@ export async function openFront(
     cluster,
     forwarder: new Forwarder({ registry, nodes, nodeId: serverId, log }),
     splits: noSplits,
+    storage: { isUp: true },
     models: ['rig'],
     iceServers: ice.iceServers,
     bodyBudget,

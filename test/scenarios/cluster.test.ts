@@ -1,12 +1,17 @@
-// Two real servers on one Redis: sessions are seen and ended from either, a full server passes
-// clients on to the other one, and the sessions of a server that is killed are free at once.
+// Two real servers on one Redis and one S3: sessions are seen and ended from either, a full server passes
+// clients on to the other one, files are shared, and the sessions of a server that is killed are free
+// at once.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { LightPeer } from '../../bench/peers/light-peer.ts';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ROOT } from '../../src/version.ts';
 import { startRedis, type TestRedis } from '../front/redis-servers.ts';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { S3TestServer } from '../harness/s3-server.ts';
 import { until as untilHolds } from '../harness/until.ts';
 import { sleep } from '../../src/base/time.ts';
 import { WeriftPeer } from '../harness/werift-peer.ts';
@@ -22,13 +27,14 @@ const SHARED = {
 };
 
 let redis: TestRedis;
+let s3: S3TestServer;
 let first: TestServer;
 let second: TestServer;
 /** The port of the second one for operators. */
 let admin: Pick<TestServer, 'url' | 'apiKey'>;
 beforeAll(async () => {
-  redis = await startRedis();
-  const env = { ...SHARED, REDIS_URL: redis.url };
+  [redis, s3] = await Promise.all([startRedis(), S3TestServer.start()]);
+  const env = { ...SHARED, ...s3.env, S3_PREFIX: 'mouthpiece/', REDIS_URL: redis.url };
   [first, second] = await Promise.all([
     startServer({ env: { ...env, MAX_SESSIONS_PER_WORKER: '1' } }),
     startServer({ env: { ...env, ADMIN_PORT: '0', LOG_LEVEL: 'info' } }),
@@ -37,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);
-  await redis.close();
+  await Promise.all([redis.close(), s3.stop()]);
 });
 
 const until = (what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> =>
@@ -226,6 +232,80 @@ test('a ticket that no server issued is refused', async () => {
     socket.on('error', () => {});
   });
   assert.equal(status, 401);
+});
+
+/** POST /faces: its status and body. */
+async function makeFace(server: TestServer): Promise<{ status: number; body: any; after: string }> {
+  const form = new FormData();
+  const portrait = await readFile(path.join(ROOT, 'models/faces/samuel.webp'));
+  form.set('image', new File([portrait], 'samuel.webp'));
+  const response = await fetch(`${server.url}/faces`, {
+    method: 'POST',
+    body: form,
+    headers: { 'x-service-api-key': server.apiKey },
+  });
+  const after = response.headers.get('retry-after') ?? '';
+  return { status: response.status, body: await response.json(), after };
+}
+
+/** Opens a session with a face, and hears it speak. */
+async function speaks(server: TestServer, faceId: string): Promise<LightPeer> {
+  const peer = await LightPeer.connect({ target: server, codec: 'vp8', faceId });
+  const utterance = await peer.speak(sine, 'burst');
+  await until('it speaks', () => utterance.speakMs !== undefined);
+  return peer;
+}
+
+test('a face made on one server speaks on the other, and both bear that S3 is away', async () => {
+  const made = await makeFace(second);
+  assert.equal(made.status, 202, JSON.stringify(made.body));
+  const { id } = made.body;
+  const statusOf = async (faceId: string): Promise<string> =>
+    (await call(first, `/faces/${faceId}`)).body.status;
+  await until('it is made', async () => (await statusOf(id)) === 'completed');
+  assert.ok(s3.requests.some((request) => request.includes(`/mouthpiece/faces/${id}/asset.face`)));
+  const preview = `/faces/${id}/preview`;
+  const whole = await call(first, preview);
+  const etag = whole.headers.get('etag')!;
+  const part = await call(first, preview, undefined, { headers: { range: 'bytes=0-1' } });
+  const known = await call(first, preview, undefined, { headers: { 'if-none-match': etag } });
+  assert.deepEqual([whole.status, part.status, known.status], [200, 206, 304]);
+  assert.equal(part.headers.get('content-length'), '2');
+  const running = await speaks(first, id);
+  const token = await createToken(second, { faceId: id });
+
+  await s3.goAway();
+  const refused = await makeFace(second);
+  assert.deepEqual([refused.status, refused.body.code], [503, 'STORAGE_UNAVAILABLE']);
+  assert.ok(Number(refused.after) > 0);
+  await until('the server knows', async () => {
+    const { status, body } = await call(second, '/readyz');
+    return status === 200 && body.ready && body.checks.storage === false;
+  });
+  assert.equal((await call(second, '/readyz?storage=503')).status, 503);
+  const { body: metrics } = await call(admin, '/metrics');
+  assert.match(metrics, /mouthpiece_storage_up 0\b/);
+  assert.match(metrics, /mouthpiece_storage_errors_total{operation="put"} [1-9]/);
+  assert.equal(await statusOf(id), 'completed');
+  const unknownHere = await WsClient.open(second, token);
+  await unknownHere.waitFor('ERROR STORAGE_UNAVAILABLE');
+  const { frames } = running.figures;
+  await until('a running session goes on', () => running.figures.frames > frames + 30);
+  await running.close();
+  await (await speaks(first, id)).close();
+
+  await s3.comeBack();
+  await until('both know', async () => {
+    const all = await Promise.all([first, second].map((server) => call(server, '/readyz')));
+    return all.every(({ body }) => body.checks.storage);
+  });
+  await (await speaks(second, id)).close();
+  const gone = await call(second, `/faces/${id}`, undefined, { method: 'DELETE' });
+  assert.equal(gone.status, 204);
+  const late = await call(first, '/compose/token', { faceId: id });
+  assert.deepEqual([late.status, late.body.code], [400, 'INVALID_FACE_ID']);
+  assert.equal((await call(first, preview)).status, 404);
+  await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
 });
 
 test('the token of a session whose server is killed is taken by another within 8 seconds', async () => {

@@ -90,7 +90,7 @@ export function faceRoutes(faces: Faces): Route[] {
           schema: createdSchema,
         },
       },
-      refusals: ['QUEUE_FULL', 'CONFLICT'],
+      refusals: ['QUEUE_FULL', 'CONFLICT', 'STORAGE_UNAVAILABLE'],
       timeoutMs: 60_000,
       async handler({ body, query, caller }) {
         const { bytes, name } = portraitOf(body.image);
@@ -150,7 +150,7 @@ export function faceRoutes(faces: Faces): Route[] {
         200: { description: 'A JPEG.', contentType: 'image/jpeg' },
         ...fileResponses('image/jpeg'),
       },
-      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
+      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
       async handler({ params, caller }) {
         const preview = await faces.openPreview(caller.ownerId, params.face_id);
         if (!preview) {

@@ -62,7 +62,7 @@ export function ownFaceRoutes(faces: Faces): Route[] {
           schema: stateSchema,
         },
       },
-      refusals: ['QUEUE_FULL', 'CONFLICT'],
+      refusals: ['QUEUE_FULL', 'CONFLICT', 'STORAGE_UNAVAILABLE'],
       timeoutMs: 60_000,
       async handler({ body, caller }) {
         const { bytes, name } = portraitOf(body.image);

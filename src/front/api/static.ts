@@ -147,7 +147,13 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
           schema: created,
         },
       },
-      refusals: ['INVALID_FACE_ID', 'INVALID_EMOTION', 'FACE_NOT_READY', 'QUEUE_FULL'],
+      refusals: [
+        'INVALID_FACE_ID',
+        'INVALID_EMOTION',
+        'FACE_NOT_READY',
+        'QUEUE_FULL',
+        'STORAGE_UNAVAILABLE',
+      ],
       timeoutMs: 60_000,
       async handler({ body, caller, origin }) {
         const { faceId, emotion } = splitFaceId(body.faceId);
@@ -220,7 +226,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
         200: { description: 'The file.', contentType: CONTENT_TYPES.m3u8 },
         ...fileResponses(CONTENT_TYPES.m4s),
       },
-      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
+      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
       timeoutMs: 60_000,
       async handler({ params }) {
         const source = await render().openHls(params.id, params.file);
@@ -251,7 +257,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
         200: { description: 'The file.', contentType: CONTENT_TYPES.mp4 },
         ...fileResponses(CONTENT_TYPES.mp4),
       },
-      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE'],
+      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
       async handler({ params }) {
         const source = await render().openMp4(params.id);
         if (!source) {

@@ -7,6 +7,8 @@ import { route, type Route } from '../http/route.ts';
 export interface SystemDeps {
   /** Checks by name. The server is ready when all are true; one that throws counts as false. */
   readonly readiness: Readonly<Record<string, () => boolean | Promise<boolean>>>;
+  /** Whether the storage of faces and videos works: sessions with known faces go on without it. */
+  readonly storage: () => boolean;
   /**
    * Sessions that still fit. A full server (0) stays ready: its sessions continue, and their
    * clients may connect again.
@@ -22,12 +24,19 @@ const readiness = z.object({
   ready: z.boolean(),
   full: z.boolean().meta({ description: 'No worker has room for another session.' }),
   room: z.int().meta({ description: 'Sessions that still fit, by the present cost of a session.' }),
-  checks: z.record(z.string(), z.boolean()),
+  checks: z.record(z.string(), z.boolean()).meta({
+    description:
+      'Parts of the server. `storage` alone does not make it unready: all servers share it, and ' +
+      'sessions with default faces, and with faces that were used here lately, go on without it.',
+  }),
 });
 const readinessQuery = z.object({
   full: z.enum(['503']).optional().meta({
     description:
       '503: status 503 when there is no room, for load balancers that read only the status.',
+  }),
+  storage: z.enum(['503']).optional().meta({
+    description: '503: status 503 while the storage of faces and videos fails.',
   }),
 });
 
@@ -52,7 +61,8 @@ export const systemRoutes = (deps: SystemDeps): Route[] => [
     responses: {
       200: { description: 'Ready; `full` says whether there is room.', schema: readiness },
       503: {
-        description: 'Not ready; `checks` says which part. With `full=503` also: full.',
+        description:
+          'Not ready; `checks` says which part. With `full=503` also: full; with `storage=503`: no storage.',
         schema: readiness,
       },
     },
@@ -65,11 +75,14 @@ export const systemRoutes = (deps: SystemDeps): Route[] => [
         ),
       );
       const ready = Object.values(checks).every(Boolean);
+      const storage = deps.storage();
       const room = ready ? deps.room() : 0;
       const full = room === 0;
       return json(
-        { ready, full, room, checks },
-        ready && !(full && query.full === '503') ? 200 : 503,
+        { ready, full, room, checks: { ...checks, storage } },
+        ready && !(full && query.full === '503') && (storage || query.storage !== '503')
+          ? 200
+          : 503,
         { 'cache-control': 'no-store' },
       );
     },

@@ -7,6 +7,7 @@ import type { JobPool } from '../../jobs/job-pool.ts';
 import { stopFlag } from '../../base/stop-flag.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
+import { whileAway } from '../store/watched-blobs.ts';
 import {
   FACE_SERVICE_VERSION,
   type FaceRecord,
@@ -62,6 +63,9 @@ const MAX_ATTEMPTS = 3;
 const LOST_AFTER_MS = 120_000;
 /** Default faces have no date of their own: they show the date of the first release. */
 const DEFAULT_FACE_DATE_MS = Date.UTC(2026, 0, 1);
+
+const LOST_FILES =
+  'The files of this face are not in the storage of the server. Upload the picture again.';
 
 /** All faces: those of users and the default ones. */
 export class Faces {
@@ -126,8 +130,9 @@ export class Faces {
       await blobs.put(uploadKey(record.id), image);
       await queue.enqueue(record.id, { faceId: record.id, ownerId });
     } catch (error) {
-      await blobs.delete(folderKey(record.id));
       await records.delete(record);
+      // Not waited for: where the storage is away, so is the deletion.
+      blobs.delete(folderKey(record.id)).catch(() => {});
       throw error;
     }
     this.#runner.wake();
@@ -156,12 +161,11 @@ export class Faces {
     }
     if (record.status === 'completed') {
       // The record stays: a network file system that is away for a while brings the files back.
-      return (await this.#options.blobs.has(assetKey(faceId)))
+      return (await this.#hasAsset(faceId))
         ? { status: 'completed', warnings: record.warnings }
         : {
             status: 'failed',
-            error:
-              'The files of this face are no longer in the storage of the server. Upload the picture again.',
+            error: LOST_FILES,
           };
     }
     const place = await this.#options.queue.position(faceId);
@@ -216,18 +220,32 @@ export class Faces {
     );
   }
 
-  /** The asset; undefined while there is none. */
+  /**
+   * The asset of a face that is completed; undefined when the owner has no such face.
+   * @throws ServiceError STORAGE_UNAVAILABLE when its files are not in the storage
+   */
   async openAsset(ownerId: string, faceId: string): Promise<BlobReader | undefined> {
     const fixed = this.#defaults.get(faceId);
     if (fixed) {
       return await openFile(fixed.assetFile);
     }
-    return (await this.#own(ownerId, faceId)) && (await this.#options.blobs.open(assetKey(faceId)));
+    const reader =
+      (await this.#own(ownerId, faceId)) && (await this.#options.blobs.open(assetKey(faceId)));
+    if (reader === undefined && (await this.#own(ownerId, faceId)) !== undefined) {
+      throw new ServiceError('STORAGE_UNAVAILABLE', LOST_FILES);
+    }
+    return reader;
   }
 
   /** Stops the running jobs; the next start takes them up again. */
   async close(): Promise<void> {
     await this.#runner.close();
+  }
+
+  /** While the storage is away, the record is believed. */
+  async #hasAsset(faceId: string): Promise<boolean> {
+    const found = this.#options.blobs.stat(assetKey(faceId));
+    return await found.then((stat) => stat !== undefined).catch(whileAway(true));
   }
 
   async #own(ownerId: string, faceId: string): Promise<FaceRecord | undefined> {

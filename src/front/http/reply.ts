@@ -66,12 +66,13 @@ export const file = (
 });
 
 /**
- * The Error object of the interface: `{error, code}` and the fields that a route adds. Status 429
- * gets a Retry-After header in seconds (RFC 9110 section 10.2.3), at least 1.
+ * The Error object of the interface: `{error, code}` and the fields that a route adds. Status 429,
+ * and an error that knows when to try again, get a Retry-After header in seconds (RFC 9110 section
+ * 10.2.3), at least 1.
  */
 export function errorReply(error: ServiceError, extra: Record<string, unknown> = {}): Reply {
   const headers: Record<string, string> = {};
-  if (error.status === 429) {
+  if (error.status === 429 || error.retryAfterSeconds !== undefined) {
     headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1)));
   }
   return json(

@@ -1,4 +1,6 @@
-// Blobs: data that is too large for Redis. The interface can be implemented by an object store.
+// Blobs: data that is too large for Redis, by key. Here in a folder; s3-blobs.ts has those in S3.
+// Callers do not know which.
+import type { Stats } from 'node:fs';
 import {
   mkdir,
   open,
@@ -12,13 +14,17 @@ import {
 import path from 'node:path';
 import { newUuid } from '../../base/ids.ts';
 
-/** An open blob. Close it after use. */
-export interface BlobReader {
+/** What is known of a blob without reading it. */
+export interface BlobStat {
   readonly sizeBytes: number;
   /** A strong entity tag (RFC 9110 section 8.8.3), with its quotes. */
   readonly etag: string;
   /** Time of the last change, in Unix milliseconds. */
   readonly modifiedMs: number;
+}
+
+/** An open blob. Close it after use. */
+export interface BlobReader extends BlobStat {
   /**
    * Reads into `into` from byte `position`. Returns the number of bytes read; 0 only at the end.
    */
@@ -26,25 +32,19 @@ export interface BlobReader {
   close(): Promise<void>;
 }
 
-/** Writes a blob, which is not visible before `commit`. */
-export interface BlobWriter {
-  write(bytes: Uint8Array): Promise<void>;
-  commit(): Promise<void>;
-  abort(): Promise<void>;
-}
-
 /** Stores blobs by key. A key is a path of letters, digits, `_`, `-` and `.`. */
 export interface BlobStore {
   /** Stores a blob atomically: after a crash it exists completely or not at all. */
   put(key: string, bytes: Uint8Array): Promise<void>;
-  writer(key: string): Promise<BlobWriter>;
+  /** A path where a tool can write a file that `adopt` then moves into the store. */
+  draft(key: string): Promise<string>;
   /** Moves a finished file into the store. */
   adopt(key: string, file: string): Promise<void>;
   /** The whole blob; undefined when there is none. */
   get(key: string): Promise<Buffer | undefined>;
   open(key: string): Promise<BlobReader | undefined>;
-  /** Whether the blob exists. */
-  has(key: string): Promise<boolean>;
+  /** Undefined when there is no such blob. */
+  stat(key: string): Promise<BlobStat | undefined>;
   /** Deletes a blob, or all blobs below `key/`. */
   delete(key: string): Promise<void>;
   /** Names of the entries directly below `prefix/`. */
@@ -52,6 +52,14 @@ export interface BlobStore {
 }
 
 const KEY = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
+
+/** @throws RangeError when it is no key of a blob */
+export function checkKey(key: string): string {
+  if (key.length > 300 || !KEY.test(key)) {
+    throw new RangeError(`not a blob key: ${key.slice(0, 50)}`);
+  }
+  return key;
+}
 
 /** Stores blobs as files below a directory. */
 export class FileBlobs implements BlobStore {
@@ -62,35 +70,29 @@ export class FileBlobs implements BlobStore {
   }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
-    const writer = await this.writer(key);
-    try {
-      await writer.write(bytes);
-      await writer.commit();
-    } catch (error) {
-      await writer.abort();
-      throw error;
-    }
-  }
-
-  async writer(key: string): Promise<BlobWriter> {
     const target = this.#path(key);
     await mkdir(path.dirname(target), { recursive: true });
     const temporary = `${target}.${newUuid().slice(0, 8)}.part`;
     const handle = await open(temporary, 'wx', 0o600);
-    return {
-      async write(bytes) {
+    try {
+      try {
         await handle.writeFile(bytes);
-      },
-      async commit() {
         await handle.sync();
+      } finally {
         await handle.close();
-        await rename(temporary, target);
-      },
-      async abort() {
-        await handle.close();
-        await rm(temporary, { force: true });
-      },
-    };
+      }
+      await rename(temporary, target);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
+  }
+
+  /** On the same file system, so that adopting it is a rename. */
+  async draft(key: string): Promise<string> {
+    const file = `${this.#path(key)}.part`;
+    await mkdir(path.dirname(file), { recursive: true });
+    return file;
   }
 
   async adopt(key: string, file: string): Promise<void> {
@@ -117,8 +119,9 @@ export class FileBlobs implements BlobStore {
     return await readerOf(handle);
   }
 
-  async has(key: string): Promise<boolean> {
-    return (await stat(this.#path(key)).catch(absent))?.isFile() === true;
+  async stat(key: string): Promise<BlobStat | undefined> {
+    const status = await stat(this.#path(key)).catch(absent);
+    return status?.isFile() === true ? statOf(status) : undefined;
   }
 
   async delete(key: string): Promise<void> {
@@ -130,16 +133,8 @@ export class FileBlobs implements BlobStore {
     return names.filter((name) => !name.endsWith('.part'));
   }
 
-  /** The file of a key, for tools that write files themselves. Its directory may not exist yet. */
-  pathOf(key: string): string {
-    return this.#path(key);
-  }
-
   #path(key: string): string {
-    if (key.length > 300 || !KEY.test(key)) {
-      throw new RangeError(`not a blob key: ${key.slice(0, 50)}`);
-    }
-    return path.join(this.#root, key);
+    return path.join(this.#root, checkKey(key));
   }
 }
 
@@ -153,13 +148,17 @@ async function readerOf(handle: FileHandle): Promise<BlobReader | undefined> {
     return undefined;
   }
   return {
-    sizeBytes: status.size,
-    etag: `"${status.size.toString(36)}-${Math.round(status.mtimeMs).toString(36)}-${status.ino.toString(36)}"`,
-    modifiedMs: status.mtimeMs,
+    ...statOf(status),
     read: async (into, position) => (await handle.read(into, 0, into.length, position)).bytesRead,
     close: () => handle.close(),
   };
 }
+
+const statOf = ({ size, mtimeMs, ino }: Stats): BlobStat => ({
+  sizeBytes: size,
+  etag: `"${size.toString(36)}-${Math.round(mtimeMs).toString(36)}-${ino.toString(36)}"`,
+  modifiedMs: mtimeMs,
+});
 
 /** Opens any file for reading, for example one that is installed with the server. */
 export async function openFile(file: string): Promise<BlobReader | undefined> {

@@ -14,7 +14,8 @@ import type { StaticRequest, StaticStatus, StaticVideos } from './static-videos.
 import type { FaceCatalog } from '../faces/face-catalog.ts';
 import type { FileSource } from '../http/file-response.ts';
 import { JobRunner } from '../queue/job-runner.ts';
-import type { FileBlobs } from '../store/blobs.ts';
+import type { BlobStore } from '../store/blobs.ts';
+import { whileAway } from '../store/watched-blobs.ts';
 import { JobQueue, type TakenJob } from '../queue/job-queue.ts';
 import type { SessionRecorder } from '../history/session-recorder.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -28,7 +29,7 @@ import { VIDEOS_A_THREAD, VideoRenderer } from './video-renderer.ts';
 /** What the service is built from. */
 export interface StaticVideoOptions {
   readonly store: RedisStore;
-  readonly blobs: FileBlobs;
+  readonly blobs: BlobStore;
   readonly faces: Pick<FaceCatalog, 'load'>;
   readonly recorder: Pick<SessionRecorder, 'record'>;
   readonly metrics: Meter<'front'>;
@@ -159,8 +160,9 @@ export class StaticVideoService implements StaticVideos {
       if (error instanceof ServiceError && error.code === 'QUEUE_FULL') {
         this.#metrics.refused();
       }
-      await this.#files.delete(id);
       await this.#records.delete(id);
+      // Not waited for: where the storage is away, so is the deletion. The sweep makes up for it.
+      this.#files.delete(id).catch(() => {});
       throw error;
     }
     const etaSeconds = this.#eta.etaSeconds(id, durationSeconds, 0);
@@ -181,7 +183,10 @@ export class StaticVideoService implements StaticVideos {
         : status === 'rendering'
           ? record.segments / (segmentCount(record.frames) + 1)
           : 0;
-    if (status === 'completed' && !(await this.#files.hasAll(id, record.frames))) {
+    if (
+      status === 'completed' &&
+      !(await this.#files.hasAll(id, record.frames).catch(whileAway(true)))
+    ) {
       // The record stays: a network file system that is away for a while brings the files back.
       return { status: 'failed', progress: 0, durationSeconds, error: FAILURES.lostFiles };
     }

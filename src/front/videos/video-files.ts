@@ -7,7 +7,7 @@ import {
   segmentCount,
   segmentName,
 } from '../../jobs/video/hls.ts';
-import type { BlobReader, FileBlobs } from '../store/blobs.ts';
+import type { BlobReader, BlobStore } from '../store/blobs.ts';
 
 const ROOT = 'static';
 const HLS_NAME = /^(?:output\.m3u8|init\.mp4|segment-\d{4,5}\.m4s)$/;
@@ -19,9 +19,9 @@ export const isVideoId = (id: string): boolean => ID.test(id);
 
 /** The files of all static videos, by id. */
 export class StaticFiles {
-  readonly #blobs: FileBlobs;
+  readonly #blobs: BlobStore;
 
-  constructor(blobs: FileBlobs) {
+  constructor(blobs: BlobStore) {
     this.#blobs = blobs;
   }
 
@@ -47,15 +47,13 @@ export class StaticFiles {
     return isVideoId(id) ? await this.#blobs.open(mp4Key(id)) : undefined;
   }
 
-  /**
-   * Where the renderer writes the MP4. On the same file system, so that adopting it is a rename.
-   */
-  mp4Draft(id: string): string {
-    return `${this.#blobs.pathOf(mp4Key(id))}.part`;
+  /** Where the renderer writes the MP4. */
+  mp4Draft(id: string): Promise<string> {
+    return this.#blobs.draft(mp4Key(id));
   }
   /** Whether the rendering was finished: the MP4 is the last file to be put in its place. */
-  isWhole(id: string): Promise<boolean> {
-    return this.#blobs.has(mp4Key(id));
+  async isWhole(id: string): Promise<boolean> {
+    return (await this.#blobs.stat(mp4Key(id))) !== undefined;
   }
 
   /** Whether every file of a finished video still exists: something else may have deleted them. */
@@ -76,8 +74,8 @@ export class StaticFiles {
   }
 
   /** Puts the finished draft in its place. */
-  adoptMp4(id: string): Promise<void> {
-    return this.#blobs.adopt(mp4Key(id), this.mp4Draft(id));
+  async adoptMp4(id: string): Promise<void> {
+    await this.#blobs.adopt(mp4Key(id), await this.mp4Draft(id));
   }
 
   /**
@@ -104,11 +102,11 @@ export class StaticFiles {
 export class Publisher {
   /** Segments that can be fetched. */
   published: number;
-  readonly #blobs: FileBlobs;
+  readonly #blobs: BlobStore;
   readonly #id: string;
   readonly #frames: number;
 
-  constructor(blobs: FileBlobs, id: string, frames: number, published: number) {
+  constructor(blobs: BlobStore, id: string, frames: number, published: number) {
     this.#blobs = blobs;
     this.#id = id;
     this.#frames = frames;

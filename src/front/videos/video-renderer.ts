@@ -71,6 +71,7 @@ export class VideoRenderer {
     const { id, record, audio, face, permit, signal } = job;
     const { order, frames, durationSeconds } = record;
     const publisher = await this.#files.publisher(id, frames);
+    const mp4File = await this.#files.mp4Draft(id);
     const { port1, port2 } = new MessageChannel();
     const storage = new AbortController();
     port1.on(
@@ -104,7 +105,7 @@ export class VideoRenderer {
       startFrame: order.startFrame,
       seed: seedOf(id),
       frames,
-      mp4File: this.#files.mp4Draft(id),
+      mp4File,
       port: port2,
     };
     // Small buffers share Node's pool, which must not be transferred.

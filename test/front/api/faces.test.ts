@@ -91,7 +91,7 @@ test('a face is created, used while pending, visible only to its owner, and dele
   await rename(file, `${file}.aside`);
   const gone = await untilDone(id);
   assert.equal(gone['status'], 'failed', 'its files are gone from the disk');
-  assert.match(String(gone['error']), /no longer in the storage.*Upload the picture again/);
+  assert.match(String(gone['error']), /not in the storage.*Upload the picture again/);
   await rename(`${file}.aside`, file);
   assert.equal((await untilDone(id))['status'], 'completed');
 

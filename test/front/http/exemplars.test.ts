@@ -23,6 +23,7 @@ test('an OpenMetrics scrape names the request id beside the duration of a reques
   });
   const system = systemRoutes({
     readiness: {},
+    storage: () => true,
     room: () => 1,
     metrics: (accept) => metrics.render(accept),
   });

@@ -1,0 +1,69 @@
+// The settings of the storage of faces and videos. Read by config.ts.
+import path from 'node:path';
+import type { StorageOptions } from './front/store/open-storage.ts';
+import { flag, httpUrl, setting, text } from './setting.ts';
+
+/** The settings of S3. Credentials come from where its client looks for them. */
+export const STORAGE_SETTINGS = {
+  S3_BUCKET: setting(
+    text,
+    undefined,
+    'S3 bucket of faces and static videos; servers that share a Redis share it. Credentials: ' +
+      'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or another source that AWS clients know. Unset: ' +
+      'files below DATA_DIR.',
+  ),
+  S3_ENDPOINT: setting(
+    httpUrl,
+    undefined,
+    'URL of an S3 server that is not AWS (MinIO, Garage, R2). Unset: AWS.',
+  ),
+  S3_REGION: setting(
+    text,
+    undefined,
+    'Region of S3_BUCKET. Unset: us-east-1 with S3_ENDPOINT; else AWS_REGION, or the AWS profile.',
+  ),
+  S3_PATH_STYLE: setting(
+    flag,
+    undefined,
+    'Whether URLs have the bucket in the path instead of the host name. Unset: with S3_ENDPOINT.',
+  ),
+  S3_PREFIX: setting(
+    text.regex(/^[\w!.*'()/-]+$/, "may have letters, digits and !-_.*'()/ only"),
+    undefined,
+    'What the name of every object begins with (mouthpiece/).',
+  ),
+} as const;
+
+/** What is wrong with settings that are right one by one; undefined: nothing. */
+export function storageProblem(values: Readonly<Record<string, unknown>>): string | undefined {
+  const names = Object.keys(STORAGE_SETTINGS).filter((name) => values[name] !== undefined);
+  return names.length > 0 && values['S3_BUCKET'] === undefined
+    ? `${names.join(', ')}: S3_BUCKET is not set`
+    : undefined;
+}
+
+/** The storage that the settings name. */
+export function storageOptions(config: {
+  readonly DATA_DIR: string;
+  readonly S3_BUCKET: string | undefined;
+  readonly S3_ENDPOINT: string | undefined;
+  readonly S3_REGION: string | undefined;
+  readonly S3_PATH_STYLE: boolean | undefined;
+  readonly S3_PREFIX: string | undefined;
+}): StorageOptions {
+  const { S3_BUCKET: bucket, S3_ENDPOINT: endpoint } = config;
+  return {
+    folder: config.DATA_DIR,
+    s3:
+      bucket === undefined
+        ? undefined
+        : {
+            bucket,
+            endpoint,
+            region: config.S3_REGION ?? (endpoint === undefined ? undefined : 'us-east-1'),
+            isPathStyle: config.S3_PATH_STYLE ?? endpoint !== undefined,
+            prefix: config.S3_PREFIX ?? '',
+            draftDir: path.join(config.DATA_DIR, 'drafts'),
+          },
+  };
+}
