@@ -7,6 +7,7 @@
 
 namespace mouthpiece::face {
 
+struct Asset;
 struct Model;
 
 /** Side of the square of noise that is repeated over the mouth's inside: a power of two. */
@@ -19,6 +20,9 @@ struct Grade {
   /** Noise as strong and as coarse as that of the skin, 1/8 of a luma step. */
   std::array<int8_t, size_t(GRAIN_SIDE) * GRAIN_SIDE> grain{};
 };
+
+/** @returns 0 for a black and white picture, 1 for one in colour; from the colour of its gums */
+float tinted(const Asset& asset);
 
 /** @param model with its frame, face's height and softness */
 Grade measure_grade(const Model& model);

@@ -60,7 +60,7 @@ Colours draw_layer(const Colours& below, const Layer& layer, F4 x, F4 y, float l
     return over<CHANNELS>(
         below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light), colour), alpha);
   }
-  const float warmth = colour * (1 - light);
+  const float warmth = colour * (1.35f - light);
   return over<CHANNELS>(
       below,
       dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * warmth, at(2) + WARMTH_V * warmth},
@@ -78,9 +78,6 @@ Colour dim(Colour c, float k, float colour) {
   return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * colour * (1 - k),
           128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)};
 }
-
-/** Gums of a colour picture have at least this ratio of V - 128 to luma - 16. Chosen by eye. */
-constexpr float RED_GUMS = .25f;
 
 /** Where the throat is darkest, share of the opening's height from its top. */
 constexpr float THROAT_HEIGHT = .45f;
@@ -100,8 +97,7 @@ MouthInterior::MouthInterior(const Model& model)
       columns_(size_t(model.contours.count)),
       cavity_(colour_of(model.asset.tints.cavity)),
       tongue_(colour_of(model.asset.tints.tongue)),
-      tinted_(clamp01((float(model.asset.tints.gums.v) - 128) /
-                      std::max(1.f, float(model.asset.tints.gums.y) - 16) / RED_GUMS)),
+      tinted_(tinted(model.asset)),
       flesh_(dim(colour_of(model.asset.tints.gums), .46f, tinted_)),
       rim_(dim(colour_of(model.asset.tints.gums), .80f, tinted_)),
       fh_(model.face_height),
@@ -142,7 +138,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
                 t = x / (.66f * c.half_width);
     const float width = smoothstep(1.12f, .75f, t);
     columns_[size_t(i)] = {
-        .throat = .80f * smoothstep(1, .1f, r),
+        .throat = .86f * smoothstep(1, .1f, r),
         .tongue = .95f * width,
         .tongue_top = tongue_top + .030f * fh_ * t * t,
         .groove = .14f * smoothstep(.16f, 0, t),

@@ -109,7 +109,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   a.press = std::max(a.press, mood.press * (1 - smoothstep(0, .15f, std::max(a.open, a.jaw))));
   mouth.now = a;
 
-  const float unit = fh * model.asset.limits.open;
+  // Old people open their mouths less.
+  const float unit = fh * model.asset.limits.open * (1 - .12f * model.grade.age);
   const float drop = .155f * unit * a.jaw;
   // The skin of the chin is above rest at no time: only the jaw carries it down.
   const float chin_drop = .155f * unit * clamp01(a.jaw + chin * gain);

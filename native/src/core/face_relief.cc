@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/face_grey.h"
 #include "core/face_model.h"
 
 namespace mouthpiece::face {
@@ -15,38 +16,6 @@ constexpr int CELL = Relief::CELL;
 constexpr float FULL_LIP = .042f;
 /** Most of the lower lip's colour that a thin upper lip takes when it protrudes. */
 constexpr float MOST_RED = .8f;
-
-/** A small plane of luma. */
-struct Grey {
-  int width, height;
-  std::vector<float> data;
-  float& at(int x, int y) { return data[size_t(y) * size_t(width) + size_t(x)]; }
-};
-
-/** The extreme of each pixel's square neighbourhood: the greatest, or the least. */
-Grey extreme(const Grey& in, int radius, bool greatest) {
-  const size_t width = size_t(in.width), height = size_t(in.height), reach = size_t(radius);
-  const auto better = [&](float a, float b) { return greatest ? std::max(a, b) : std::min(a, b); };
-  Grey across = in, out = in;
-  for (size_t y = 0; y < height; y++) {
-    const float* from = in.data.data() + y * width;
-    float* to = across.data.data() + y * width;
-    for (size_t k = 1; k <= reach && k < width; k++) {
-      for (size_t x = 0; x + k < width; x++) {
-        to[x] = better(to[x], from[x + k]);
-        to[x + k] = better(to[x + k], from[x]);
-      }
-    }
-  }
-  out.data = across.data;
-  for (size_t k = 1; k <= reach && k < height; k++) {
-    for (size_t i = 0; i + k * width < out.data.size(); i++) {
-      out.data[i] = better(out.data[i], across.data[i + k * width]);
-      out.data[i + k * width] = better(out.data[i + k * width], across.data[i]);
-    }
-  }
-  return out;
-}
 
 /** The mean of each pixel's square neighbourhood, by running sums. */
 Grey mean(const Grey& in, int radius) {
@@ -145,10 +114,8 @@ void build_relief(Model& model) {
       v.at(x, y) = asset.v[chroma];
     }
   }
-  // Morphological closing removes dark lines narrower than its window. The skin beside them
-  // continues in their place.
   const int radius = std::clamp(int(std::lround(.022f * fh)), 1, 12);
-  const Grey closed = extreme(extreme(skin, radius, true), radius, false);
+  const Grey closed = closing(skin, radius);
   Grey plain = skin;
   for (size_t i = 0; i < pixels; i++) {
     const float dark = (closed.data[i] - skin.data[i]) / 8;

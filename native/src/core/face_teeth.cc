@@ -84,7 +84,7 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // Enamel becomes thinner: what is below it is darker and yellower.
-  const float old = 1 - .14f * age, yellow = (float(t.y) - 16) / 200 * age;
+  const float old = 1 - .14f * age, yellow = (float(t.y) - 16) / 200 * age * tinted(model.asset);
   // Thin at its edge, the enamel shows the dark behind it.
   const float clear = row.upper ? .10f * smoothstep(.16f, 0, d) : 0;
   return {

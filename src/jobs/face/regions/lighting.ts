@@ -35,7 +35,7 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const scleraLuma = lumaOf(...sclera);
   // Eyes lie in shadow, so white is brighter than the sclera. Dark skin in good light still comes
   // with white teeth.
-  const luma = clamp(Math.max(1.2 * scleraLuma, 0.75 * skinLuma + 60), 60, 238);
+  const luma = clamp(Math.max(1.2 * scleraLuma, 0.85 * skinLuma + 40), 60, 238);
   const colour = smoothstep(...CHROMA_RANGE, median(cheeks.map((i) => chromaAt(image, i))));
   const cast = (c: number): number => {
     const off = skin[c]! / Math.max(1, skinLuma) / NEUTRAL_SKIN[c]! - 1;

@@ -26,6 +26,8 @@ const MIN_TEETH_SHARE = 0.3;
  */
 const MIN_WHOLE = 0.9;
 const STUMP = 0.5;
+/** Widest gap between two teeth of a whole row, share of the mouth's width. */
+const WIDEST_GAP = 0.012;
 /**
  * Least usual height of the teeth, in widths of the mouth. Of shorter ones only the lower ends are
  * visible, and an opened mouth would show stumps.
@@ -224,9 +226,15 @@ function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boo
   if (usual < MIN_HEIGHT * (right - left)) {
     return false;
   }
+  const stumps = heights.map((height) => height === 0 || height < STUMP * usual);
+  let [missing, run] = [0, 0];
+  for (const isStump of stumps) {
+    run = isStump ? run + 1 : 0;
+    missing = Math.max(missing, run);
+  }
   return (
-    heights.filter((height) => height > 0 && height >= STUMP * usual).length >=
-    MIN_WHOLE * heights.length
+    stumps.filter(Boolean).length <= (1 - MIN_WHOLE) * heights.length &&
+    missing <= Math.max(1, WIDEST_GAP * (right - left))
   );
 }
 
