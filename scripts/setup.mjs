@@ -30,8 +30,8 @@ const RUNTIME_PACKAGES = [
 ];
 
 /**
- * Debian packages that only the tests need: a browser, speech synthesis, a reference decoder, and
- * Prometheus; for C++ the test framework, the linter and libFuzzer.
+ * Debian packages that only the tests need: a browser, speech synthesis, a reference decoder,
+ * Prometheus, and what the Python client stands on; for C++ the test framework, the linter and libFuzzer.
  */
 const TEST_PACKAGES = [
   'chromium',
@@ -41,6 +41,7 @@ const TEST_PACKAGES = [
   'prometheus',
   'fonts-dejavu-core',
   'python3-aiortc',
+  'python3-websockets',
   'doctest-dev',
   'clang-tidy',
   'clang',

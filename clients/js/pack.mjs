@@ -14,9 +14,11 @@ const tsc = path.join(
 );
 
 rmSync(out, { recursive: true, force: true });
-execFileSync(process.execPath, [tsc, '-p', path.join(here, 'tsconfig.pack.json')], {
-  stdio: 'inherit',
-});
+// The comments are in the declarations, where editors read them; the scripts are sent to browsers.
+for (const options of [['--emitDeclarationOnly'], ['--declaration', 'false', '--removeComments']]) {
+  const args = [tsc, '-p', path.join(here, 'tsconfig.pack.json'), ...options];
+  execFileSync(process.execPath, args, { stdio: 'inherit' });
+}
 // The compiler rewrites the imports of scripts, not those of declarations.
 for (const name of readdirSync(out).filter((file) => file.endsWith('.d.ts'))) {
   const file = path.join(out, name);

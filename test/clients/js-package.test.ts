@@ -43,7 +43,9 @@ test('the package has no dependencies, and its scripts are small', async () => {
   assert.equal(manifest.dependencies, undefined);
   const folder = path.join(installed, 'dist');
   const scripts = (await readdir(folder)).filter((name) => name.endsWith('.js'));
-  const contents = await Promise.all(scripts.map((name) => readFile(path.join(folder, name))));
+  // The agent's side is not for pages.
+  const forPages = scripts.filter((name) => name !== 'agent.js');
+  const contents = await Promise.all(forPages.map((name) => readFile(path.join(folder, name))));
   const { length } = gzipSync(Buffer.concat(contents), { level: 9 });
   console.info(`${length} bytes gzipped`);
   assert.ok(length < MAX_GZIPPED_BYTES, `${length} bytes`);
@@ -61,7 +63,8 @@ test('its types hold in a strict project, and find mistakes', async () => {
     );
   };
   const good = `
-    import { connect, SessionError } from '@mouthpiece/client';
+    import { connect, SessionError, watch } from '@mouthpiece/client';
+    import { connectAgent, createSession } from '@mouthpiece/client/agent';
     import type { MouthpieceAvatar } from '@mouthpiece/client/element';
     const session = await connect({ sessionToken: 't', baseUrl: 'https://media.example' });
     session.on('speaking', ({ at, utterance }) => console.log(at + utterance));
@@ -71,22 +74,98 @@ test('its types hold in a strict project, and find mistakes', async () => {
     await face.speak(new Int16Array(16));
     const { kbps } = await session.stats();
     console.log(whole, kbps, new SessionError('X').code);
+    const created = await createSession({ baseUrl: 'https://x.example', apiKey: 'k', faceId: 'ava' });
+    const agent = await connectAgent(created);
+    agent.on('viewer', ({ connected }) => console.log(connected));
+    await agent.speak(new Uint8Array(2), { rate: 24_000 });
+    const { heardMs }: { heardMs: number } = await agent.interrupt();
+    const viewer = await watch({ viewerUrl: created.viewerUrl });
+    viewer.on('end', ({ reason }) => console.log(reason, heardMs));
   `;
   assert.equal(await check(good), '');
   assert.match(await check(good.replace('utterance }', 'words }')), /words/);
 });
 
-test('its worker-free part can be imported', async () => {
-  const { stdout } = await run(
-    process.execPath,
-    ['-e', "import('@mouthpiece/client').then((all) => console.log(typeof all.connect))"],
-    { cwd: project },
-  );
-  assert.equal(stdout.trim(), 'function');
+test('its worker-free part can be imported, and the part of agents', async () => {
+  const program = `
+    import { connect } from '@mouthpiece/client';
+    import { connectAgent } from '@mouthpiece/client/agent';
+    console.log(typeof connect, typeof connectAgent);`;
+  const args = ['--input-type=module', '-e', program];
+  const { stdout } = await run(process.execPath, args, { cwd: project });
+  assert.equal(stdout.trim(), 'function function');
+});
+
+const tone = (hertz: number, rate: number): Int16Array<ArrayBuffer> =>
+  Int16Array.from({ length: rate }, (_, at) => 9000 * Math.sin((2 * Math.PI * hertz * at) / rate));
+
+const rms = (samples: Int16Array): number =>
+  Math.sqrt(samples.reduce((sum, value) => sum + value ** 2, 0) / samples.length);
+
+/** What a source becomes: all its samples at 16 kHz. */
+async function spoken(source: unknown, rate?: number): Promise<Int16Array> {
+  const { speechChunks } = (await import(path.join(CLIENT, 'src/speech.ts'))) as {
+    speechChunks: (
+      source: unknown,
+      signal: AbortSignal,
+      rate?: number,
+    ) => AsyncIterable<ArrayBufferView<ArrayBuffer>>;
+  };
+  const pieces: Buffer[] = [];
+  for await (const chunk of speechChunks(source, new AbortController().signal, rate)) {
+    pieces.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+  }
+  const all = new Uint8Array(Buffer.concat(pieces));
+  return new Int16Array(all.buffer);
+}
+
+test('speech of other rates is resampled, however it is cut', async () => {
+  const original = tone(440, 16_000);
+  for (const rate of [8000, 24_000, 44_100]) {
+    const bytes = new Uint8Array(tone(440, rate).buffer);
+    const cuts = [];
+    for (let at = 0; at < bytes.length; at += 1001) {
+      cuts.push(bytes.subarray(at, at + 1001));
+    }
+    const samples = await spoken(cuts, rate);
+    assert.ok(Math.abs(samples.length - 16_000) <= 2, `${rate} Hz: ${samples.length} samples`);
+    // But for the ends, where the tone begins and stops.
+    const errors = samples.map((value, at) => value - (original[at] ?? 0)).slice(200, -200);
+    assert.ok(rms(errors) < 90, `${rate} Hz: an error of ${rms(errors)}`);
+  }
+  // What 16 kHz cannot hold is taken out, not folded back.
+  const high = await spoken(new Uint8Array(tone(11_000, 24_000).buffer), 24_000);
+  assert.ok(rms(high.slice(200, -200)) < 60, `11 kHz: ${rms(high)}`);
+  await assert.rejects(spoken(new Uint8Array(4), 1), /4000 to 192000/);
+});
+
+test('outside of browsers WAV files are read; others are refused with a word that helps', async () => {
+  const wav = (rate: number, channels: number, samples: Int16Array<ArrayBuffer>): Uint8Array => {
+    const header = Buffer.alloc(44);
+    header.write('RIFF', 0);
+    header.write('WAVEfmt ', 8);
+    header.writeUInt32LE(16, 16);
+    header.writeUInt16LE(1, 20);
+    header.writeUInt16LE(channels, 22);
+    header.writeUInt32LE(rate, 24);
+    header.writeUInt16LE(16, 34);
+    header.write('data', 36);
+    // A length that is not known, as of a file that was streamed.
+    header.writeUInt32LE(0xffff_ffff, 40);
+    return Buffer.concat([header, Buffer.from(samples.buffer)]);
+  };
+  const body = wav(24_000, 2, new Int16Array(2 * 24_000).fill(5000)) as BodyInit;
+  const samples = await spoken(new Response(body, { headers: { 'content-type': 'audio/wav' } }));
+  assert.ok(Math.abs(samples.length - 16_000) <= 2, `${samples.length} samples`);
+  assert.ok(Math.abs(samples[8000]! - 5000) < 10);
+  const told = { headers: { 'content-type': 'audio/pcm;rate=8000' } };
+  assert.equal((await spoken(new Response(new Uint8Array(1600), told))).length, 1600);
+  await assert.rejects(spoken(new Response('ID3')), /Outside of browsers give WAV/);
+  await assert.rejects(spoken(new Response('', { status: 503 })), /503/);
 });
 
 test('it knows every message of the server, and which errors pass', async () => {
-  const { RETRYABLE } = (await import(path.join(CLIENT, 'src/session.ts'))) as {
+  const { RETRYABLE } = (await import(path.join(CLIENT, 'src/retry.ts'))) as {
     RETRYABLE: string[];
   };
   const passing = Object.entries(SOCKET_ERRORS)
@@ -99,7 +178,7 @@ test('it knows every message of the server, and which errors pass', async () => 
   )) as { ARKIT_BLEND_SHAPES: string[] };
   assert.deepEqual(names, ARKIT_BLEND_SHAPES);
   const sources = await Promise.all(
-    ['events', 'connection', 'session'].map((name) =>
+    ['events', 'connection', 'session', 'agent'].map((name) =>
       readFile(path.join(CLIENT, `src/${name}.ts`), 'utf8'),
     ),
   );
@@ -107,7 +186,7 @@ test('it knows every message of the server, and which errors pass', async () => 
     assert.ok(sources.join('\n').includes(`'${reason}'`), reason);
   }
   for (const [type, { sockets }] of Object.entries(SERVER_MESSAGES)) {
-    if (sockets.includes('p2p')) {
+    if (sockets.includes('p2p') || sockets.includes('agent')) {
       assert.match(sources.join('\n'), new RegExp(`\\b${type}[:']`), type);
     }
   }

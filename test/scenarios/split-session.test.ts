@@ -1,5 +1,6 @@
 // Sessions whose agent and viewer have a connection each, on the real server: WHEP with a foreign
-// client in Chromium, a second WebRTC stack on the socket, and each side cut while the other goes on.
+// client in Chromium, a second WebRTC stack on the socket, our own clients on both sides, and each
+// side cut while the other goes on.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import type { TestBrowser } from '../harness/browser.ts';
 import { patience } from '../harness/machine.ts';
 import { statsOf } from '../harness/page-connection.ts';
+import { connectAgent, createSession } from '../../clients/js/src/agent.ts';
 import { ROOT, call, firstFace, startServer, type TestServer } from '../harness/server.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
 import { until } from '../harness/until.ts';
@@ -225,6 +227,115 @@ test('an agent that stays away for longer than its grace time ends the session',
   await viewer.connection.close();
   const reply = await fetch(session.viewerUrl, { method: 'POST', headers: SDP, body: 'v=0' });
   assert.equal(reply.status, 404);
+});
+
+test('our own clients: an agent that is told what was heard, a viewer that comes back', async () => {
+  const page = await browser.newPage({ width: 300, height: 300 });
+  // Sockets that the test can cut: Node has them, the agent takes them from the global scope.
+  const sockets: WebSocket[] = [];
+  const Original = globalThis.WebSocket;
+  globalThis.WebSocket = class extends Original {
+    constructor(url: string | URL) {
+      super(url);
+      sockets.push(this);
+    }
+  };
+  try {
+    const session = await createSession({
+      baseUrl: server.url,
+      apiKey: server.apiKey,
+      faceId: await firstFace(server),
+    });
+    const agent = await connectAgent(session);
+    const events: string[] = [];
+    for (const name of ['started', 'reconnecting', 'end'] as const) {
+      agent.on(name, () => events.push(name));
+    }
+    const told = (name: string) => until(() => events.includes(name), 10_000 * patience(), name);
+    assert.equal(agent.id, session.sessionId);
+    assert.equal(agent.isWatched, false);
+
+    // The element, with nothing but the URL of the viewer.
+    await page.evaluate(
+      async (url, script) => {
+        await import(script);
+        const element = document.createElement('mouthpiece-avatar') as any;
+        const scope = globalThis as any;
+        scope.ends = [];
+        element.addEventListener('end', ({ detail }: any) => scope.ends.push(detail.reason));
+        element.setAttribute('viewer-url', url);
+        scope.element = document.body.appendChild(element);
+      },
+      session.viewerUrl,
+      `${server.url}/client/element.js`,
+    );
+    await page.waitForSelector('mouthpiece-avatar[state=connected]');
+    await told('started');
+    await until(() => agent.isWatched, 10_000 * patience(), 'viewer');
+
+    // 24 kHz, as voices give it; an utterance to its end, and one that is cut off.
+    assert.equal(await agent.speak(tone(1.5), { rate: 24_000 }), true);
+    const whole = await agent.flush();
+    assert.ok(!whole.interrupted && Math.abs(whole.heardMs - 1000) <= 1, `${whole.heardMs} ms`);
+    await until(() => agent.state === 'idle', 10_000 * patience(), 'silence');
+    const isSpeaking = new Promise((resolve) => {
+      agent.on('speaking', resolve);
+    });
+    void agent.speak(tone(8));
+    await isSpeaking;
+    const { heardMs, droppedMs } = await agent.interrupt();
+    assert.ok(heardMs < 7000 && droppedMs > 0, `heard ${heardMs} ms, dropped ${droppedMs}`);
+
+    // The network path of the viewer is lost: ICE restarts on the same peer connection.
+    const restarted = await page.evaluate(async () => {
+      const { viewer } = (globalThis as any).element;
+      const { peer } = viewer;
+      const ufrag = () => /ice-ufrag:(\S+)/.exec(peer.localDescription.sdp)![1];
+      const before = ufrag();
+      // What the browser would tell when nothing comes any more.
+      Object.defineProperty(peer, 'connectionState', { value: 'failed', configurable: true });
+      peer.onconnectionstatechange();
+      delete peer.connectionState;
+      while (viewer.state !== 'connected' || ufrag() === before) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, 20);
+        });
+      }
+      return viewer.peer === peer;
+    });
+    assert.equal(restarted, true);
+
+    // The agent's socket is lost: what waits for a reply is told, and it comes back by itself.
+    const waiting = agent.flush('lost').catch(({ code }: { code: string }) => code);
+    await agent.speak(tone(5));
+    sockets.at(-1)!.close();
+    assert.equal(await waiting, 'CONNECTION_LOST');
+    await told('reconnecting');
+    await agent.connected();
+    assert.equal(await agent.speak(tone(0.2), { interrupt: true }), true);
+
+    // Somebody else watches: the element is told, and does not come back.
+    const other = await watch(session);
+    await hasPicture(other);
+    const endsWith = async (reason: string): Promise<void> => {
+      const ends = async (): Promise<string[]> =>
+        await page.evaluate(() => (globalThis as any).ends);
+      await until(async () => (await ends()).includes(reason), 30_000 * patience(), reason);
+    };
+    await endsWith('taken_over');
+    // The session ends: a viewer of ours is told so.
+    await page.evaluate((url) => {
+      (globalThis as any).element.setAttribute('viewer-url', `${url}&again`);
+    }, session.viewerUrl);
+    await page.waitForSelector('mouthpiece-avatar[state=connected]');
+    await agent.finish();
+    await told('end');
+    await endsWith('over');
+    await other.close();
+    await page.close();
+  } finally {
+    globalThis.WebSocket = Original;
+  }
 });
 
 test('what a viewer may not do is refused, and changes nothing', async () => {

@@ -1,6 +1,7 @@
 // One connection of a session: its WebSocket and its peer connection, from the offer to the end. A
 // session that is lost gets another one.
 import { SessionError } from './events.ts';
+import { sendOn } from './socket.ts';
 
 /** A preferred video codec. */
 export type Codec = 'vp8' | 'h264';
@@ -25,9 +26,6 @@ export interface ServerEvent {
   readonly at: number;
   readonly [field: string]: unknown;
 }
-
-/** Bytes that may wait in the socket before speech waits. */
-const MAX_BUFFERED_BYTES = 1 << 20;
 
 /** One WebSocket and one peer connection. */
 export class Connection {
@@ -73,23 +71,16 @@ export class Connection {
 
   /** Sends a message if the socket is open. @returns whether it is */
   send(message: string | Uint8Array<ArrayBuffer>): boolean {
-    const isOpen = this.socket.readyState === WebSocket.OPEN;
-    if (isOpen) {
-      this.socket.send(message);
-    }
-    return isOpen;
+    return sendOn(this.socket, message);
   }
 
-  /** Resolves once the socket has little left to send, or is closed. */
-  async drained(): Promise<void> {
-    while (
-      this.socket.readyState === WebSocket.OPEN &&
-      this.socket.bufferedAmount > MAX_BUFFERED_BYTES
-    ) {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 20);
-      });
+  /** Replaces the track that is sent. @throws Error when the connection began without one */
+  async replaceMicrophone(track: MediaStreamTrack): Promise<void> {
+    const sender = this.peer.getSenders().find((one) => one.track?.kind === 'audio');
+    if (!sender) {
+      throw new Error('The session was opened without a microphone: give it to connect.');
     }
+    await sender.replaceTrack(track);
   }
 
   close(): void {
@@ -147,7 +138,8 @@ export class Connection {
   }
 }
 
-function preferCodec(transceiver: RTCRtpTransceiver, codec: Codec): void {
+/** Puts a codec before the others. */
+export function preferCodec(transceiver: RTCRtpTransceiver, codec: Codec): void {
   const all = RTCRtpReceiver.getCapabilities('video')?.codecs ?? [];
   const isWanted = ({ mimeType }: { mimeType: string }): boolean =>
     mimeType.toLowerCase() === `video/${codec}`;

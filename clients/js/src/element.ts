@@ -1,6 +1,8 @@
 // <mouthpiece-avatar>: the face as an element of a page, without any build.
-import { type ConnectOptions, Session, type SpeakOptions } from './session.ts';
+import { type ConnectOptions, Session } from './session.ts';
 import type { SpeechSource } from './speech.ts';
+import type { SpeakOptions } from './speech-queue.ts';
+import { Viewer, type ViewerOptions } from './viewer.ts';
 
 const STYLE = `
   :host { display: inline-block; position: relative; aspect-ratio: 1; width: 512px; max-width: 100%; }
@@ -25,24 +27,30 @@ const EVENTS = [
   'autoplay',
   'end',
 ] as const;
+/** Those of a viewer. */
+const VIEWER_EVENTS = ['started', 'state', 'reconnecting', 'autoplay', 'end'] as const;
 
 /**
  * The element. Attributes:
+ * - `viewer-url`: of a session that an agent on your server speaks in. The element only watches.
  * - `token`: the session token. Setting it connects; removing it ends the session.
- * - `token-url`: a path of your own server that answers a POST with `{"session_token": …}`. It is
- *   asked when the element is connected to the page, unless `token` is set.
+ * - `token-url`: a path of your own server that answers a POST with `{"session_token": …}` or
+ *   `{"viewerUrl": …}`. It is asked when the element is connected to the page, unless `viewer-url`
+ *   or `token` is set.
  * - `base-url`: address of the service; default: the server that this script came from.
  * - `label`: what screen readers say; default: "Talking face".
  *
  * `speak`, `interrupt` and `finish` are those of `Session`, which is at `session`.
  */
 export class MouthpieceAvatar extends HTMLElement {
-  static readonly observedAttributes = ['token', 'token-url', 'label'];
+  static readonly observedAttributes = ['viewer-url', 'token', 'token-url', 'label'];
 
   /** The live session; null when there is none. */
   session: Session | null = null;
+  /** What watches a session of an agent; null when there is none. */
+  viewer: Viewer | null = null;
   /** Further options of the session, such as `iceServers`: set them before the token. */
-  options: Partial<ConnectOptions> = {};
+  options: Partial<ConnectOptions & ViewerOptions> = {};
 
   readonly #video = document.createElement('video');
   readonly #unmute = document.createElement('button');
@@ -62,7 +70,7 @@ export class MouthpieceAvatar extends HTMLElement {
     this.#unmute.type = 'button';
     this.#unmute.textContent = 'Turn on the sound';
     this.#unmute.hidden = true;
-    this.#unmute.onclick = () => this.session?.unmute();
+    this.#unmute.onclick = () => (this.session ?? this.viewer)?.unmute();
     root.append(this.#video, this.#unmute);
   }
 
@@ -86,7 +94,11 @@ export class MouthpieceAvatar extends HTMLElement {
   /** Connects, if need be, and appends speech. @throws SessionError, or when there is no token */
   async speak(source: SpeechSource, options?: SpeakOptions): Promise<boolean> {
     if (this.session === null) {
-      throw new Error('<mouthpiece-avatar> has no session: set its token or token-url.');
+      throw new Error(
+        this.viewer === null
+          ? '<mouthpiece-avatar> has no session: set its token or token-url.'
+          : '<mouthpiece-avatar> only watches: its agent speaks.',
+      );
     }
     return await this.session.speak(source, options);
   }
@@ -103,7 +115,9 @@ export class MouthpieceAvatar extends HTMLElement {
   close(): void {
     this.#round++;
     this.session?.close();
+    this.viewer?.close();
     this.session = null;
+    this.viewer = null;
   }
 
   #label(): void {
@@ -112,9 +126,12 @@ export class MouthpieceAvatar extends HTMLElement {
 
   #begin(): void {
     this.close();
+    const viewerUrl = this.getAttribute('viewer-url');
     const token = this.getAttribute('token');
     const url = this.getAttribute('token-url');
-    if (token) {
+    if (viewerUrl) {
+      this.#watch(viewerUrl);
+    } else if (token) {
       this.#connect(token);
     } else if (url) {
       this.#fetchToken(url).catch((error: unknown) => {
@@ -126,13 +143,40 @@ export class MouthpieceAvatar extends HTMLElement {
   async #fetchToken(url: string): Promise<void> {
     const round = this.#round;
     const response = await fetch(url, { method: 'POST' });
-    const { session_token: token } = (await response.json()) as { session_token?: string };
-    if (!response.ok || !token) {
-      throw new Error(`${url} gave no session_token: HTTP status ${response.status}.`);
+    const { session_token: token, viewerUrl } = (await response.json()) as {
+      session_token?: string;
+      viewerUrl?: string;
+    };
+    if (!response.ok || !(token || viewerUrl)) {
+      throw new Error(`${url} gave no session_token and no viewerUrl: HTTP ${response.status}.`);
     }
-    if (round === this.#round) {
-      this.#connect(token);
+    if (round !== this.#round) {
+      return;
     }
+    if (viewerUrl) {
+      this.#watch(viewerUrl);
+    } else {
+      this.#connect(token!);
+    }
+  }
+
+  #watch(viewerUrl: string): void {
+    const viewer = new Viewer({ ...this.options, viewerUrl, video: this.#video });
+    this.viewer = viewer;
+    for (const name of VIEWER_EVENTS) {
+      viewer.on(name, (detail) => {
+        this.dispatchEvent(new CustomEvent(name, { detail }));
+      });
+    }
+    viewer.on('state', (state) => this.setAttribute('state', state));
+    viewer.on('autoplay', ({ muted }) => {
+      this.#unmute.hidden = !muted;
+    });
+    viewer.on('end', () => {
+      if (this.viewer === viewer) {
+        this.viewer = null;
+      }
+    });
   }
 
   #connect(sessionToken: string): void {

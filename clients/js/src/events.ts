@@ -1,7 +1,7 @@
 // What a session tells, and an EventTarget that knows the types of its events.
 
 /** What every event of the server has. */
-interface Timed {
+export interface Timed {
   /** When the server sent it: Unix time of the server, milliseconds. */
   readonly at: number;
 }
@@ -134,5 +134,26 @@ export class Emitter<Events> extends EventTarget {
 
   protected emit<Name extends keyof Events & string>(type: Name, detail: Events[Name]): void {
     this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+/** Resolves at the next event `name`. @throws SessionError that ended the session before */
+export async function nextStart(target: EventTarget, name = 'started'): Promise<void> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      target.addEventListener(name, () => resolve(), { signal });
+      target.addEventListener(
+        'end',
+        (event) => {
+          const { error } = (event as CustomEvent<SessionEvents['end']>).detail;
+          reject(error ?? new SessionError('CLOSED'));
+        },
+        { signal },
+      );
+    });
+  } finally {
+    stop.abort();
   }
 }

@@ -16,20 +16,17 @@ export {
   getIceServers,
   request,
 } from './rest.ts';
+export { type ConnectOptions, Session, type VideoMetadata, connect } from './session.ts';
+export { CHUNK_BYTES, type SpeechChunk, type SpeechSource, decodeSpeech } from './speech.ts';
+export { RETRYABLE } from './retry.ts';
+export { SPEECH_RATE } from './resample.ts';
+export type { SpeakOptions } from './speech-queue.ts';
 export {
-  type ConnectOptions,
-  RETRYABLE,
-  Session,
-  type SpeakOptions,
-  type VideoMetadata,
-  connect,
-} from './session.ts';
-export {
-  CHUNK_BYTES,
-  SPEECH_RATE,
-  type SpeechChunk,
-  type SpeechSource,
-  decodeSpeech,
-} from './speech.ts';
+  Viewer,
+  type ViewerEvents,
+  type ViewerOptions,
+  type ViewerState,
+  watch,
+} from './viewer.ts';
 export type { Codec } from './connection.ts';
 export type { SessionStats } from './stats.ts';

@@ -6,9 +6,14 @@ import {
   SessionError,
   type SessionEvents,
   type SessionState,
+  nextStart,
 } from './events.ts';
+import { Playback } from './playback.ts';
 import { addressOf } from './rest.ts';
-import { type SpeechSource, messagesOf, speechChunks } from './speech.ts';
+import { RETRYABLE, Retry } from './retry.ts';
+import { drained } from './socket.ts';
+import type { SpeechSource } from './speech.ts';
+import { type SpeakOptions, SpeechQueue } from './speech-queue.ts';
 import { type SessionStats, StatsReader } from './stats.ts';
 
 /** Options of a session. */
@@ -38,14 +43,6 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Options of `speak`. */
-export interface SpeakOptions {
-  /** Once the first of it is there, forget all speech that was sent before. */
-  readonly interrupt?: boolean;
-  /** 'opus': each chunk is one packet. The token must say so too (`audioInputFormat`). */
-  readonly format?: 'pcm16' | 'opus';
-}
-
 /** Frame rate and size of the video. */
 export interface VideoMetadata {
   readonly fps: number;
@@ -53,43 +50,13 @@ export interface VideoMetadata {
   readonly height: number;
 }
 
-/**
- * Errors after which the same token may work again; /docs/protocol says so of each code. Others are
- * final.
- */
-export const RETRYABLE: readonly string[] = [
-  'CONNECTION_LOST',
-  'SOCKET_FAILED',
-  'SESSION_IN_USE',
-  'FACE_NOT_READY',
-  'RATE_LIMITED',
-  'SERVER_OVERLOADED',
-  'SERVER_DRAINING',
-  'OFFER_TIMEOUT',
-  'CONNECT_TIMEOUT',
-  'ICE_FAILED',
-  'DTLS_FAILED',
-  'CERTIFICATE_MISMATCH',
-  'PEER_LOST',
-  'JOIN_TIMEOUT',
-  'ROOM_JOIN_FAILED',
-  'ROOM_LOST',
-  'WORKER_LOST',
-  'STORE_UNAVAILABLE',
-  'INTERNAL_ERROR',
-];
-
 /** A session that had started is connected again for this long. */
 const RECONNECT_MS = 180_000;
-const FIRST_DELAY_MS = 250;
-const MAX_DELAY_MS = 8000;
 /** Five seconds. */
 const MAX_MOTION_FRAMES = 150;
 
 /** A live session. Its events are in `SessionEvents`. */
 export class Session extends Emitter<SessionEvents> {
-  /** Audio and video of the face. It stays the same when the session reconnects. */
-  readonly stream = new MediaStream();
   state: SessionState = 'connecting';
   /** The id of the session on the server, of its present connection. */
   id: string | null = null;
@@ -99,32 +66,44 @@ export class Session extends Emitter<SessionEvents> {
 
   readonly #options: ConnectOptions;
   readonly #stats = new StatsReader();
-  readonly #over = new AbortController();
+  readonly #retry = new Retry(RECONNECT_MS);
+  readonly #playback: Playback;
+  readonly #speech: SpeechQueue;
   #connection: Connection;
+  #microphone: MediaStreamTrack | undefined;
   #hasStarted = false;
-  /** Changed by `interrupt`: ends the speech that is being sent. */
-  #speech = new AbortController();
-  /** Speech waits for the speech before it. */
-  #sending: Promise<unknown> = Promise.resolve();
   /** What ended it. */
   #error: SessionError | null = null;
-  #lostMs = 0;
-  #attempt = 0;
-  #video: HTMLVideoElement | undefined = undefined;
   /** By RTP timestamp, the oldest first. */
   readonly #motion = new Map<number, readonly number[]>();
 
   constructor(options: ConnectOptions) {
     super();
     this.#options = options;
+    this.#microphone = options.microphone;
+    this.#playback = new Playback({
+      video: options.video,
+      onAutoplay: (muted) => this.emit('autoplay', { muted }),
+    });
+    this.#speech = new SpeechQueue({
+      ready: async () => {
+        if (this.state === 'reconnecting' || this.state === 'connecting') {
+          await this.started().catch(() => {});
+        }
+      },
+      send: (message) => this.#connection.send(message),
+      drained: () => drained(this.#connection.socket),
+    });
     this.#connection = this.#connect();
-    if (options.video) {
-      this.attach(options.video);
-    }
     options.signal?.addEventListener('abort', () => this.close(), { once: true });
     if (options.signal?.aborted) {
       this.close();
     }
+  }
+
+  /** Audio and video of the face. It stays the same when the session reconnects. */
+  get stream(): MediaStream {
+    return this.#playback.stream;
   }
 
   /** The present peer connection. */
@@ -135,20 +114,7 @@ export class Session extends Emitter<SessionEvents> {
   /** Resolves when the session has started. @throws SessionError that ended it before */
   async started(): Promise<this> {
     while (this.state === 'connecting' || this.state === 'reconnecting') {
-      const stop = new AbortController();
-      const error = await new Promise<SessionError | undefined>((resolve) => {
-        const { signal } = stop;
-        this.addEventListener('started', () => resolve(undefined), { signal });
-        this.addEventListener(
-          'end',
-          ({ detail }) => resolve(detail.error ?? new SessionError('CLOSED')),
-          { signal },
-        );
-      });
-      stop.abort();
-      if (error) {
-        throw error;
-      }
+      await nextStart(this);
     }
     if (this.state === 'ended') {
       throw this.#error ?? new SessionError('CLOSED');
@@ -163,46 +129,19 @@ export class Session extends Emitter<SessionEvents> {
    * @returns true when all of it was sent, false when it was interrupted or the session ended
    * @throws Error when the source fails
    */
-  async speak(source: SpeechSource, options: SpeakOptions = {}): Promise<boolean> {
-    if (options.interrupt) {
-      this.#dropSpeech();
-    }
-    const { signal } = this.#speech;
-    const sent = this.#sending.then(() => this.#send(source, options, signal));
-    this.#sending = sent.catch(() => {});
-    return await sent;
-  }
-
-  async #send(
-    source: SpeechSource,
-    { interrupt = false, format }: SpeakOptions,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    let isFirst = interrupt;
-    for await (const chunk of speechChunks(source, signal)) {
-      if (this.state === 'reconnecting' || this.state === 'connecting') {
-        await this.started().catch(() => {});
-      }
-      for (const message of messagesOf(chunk, format === 'opus')) {
-        if (signal.aborted || !this.#connection.send(isFirst ? atOnce(message) : message)) {
-          return false;
-        }
-        isFirst = false;
-      }
-      await this.#connection.drained();
-    }
-    return !signal.aborted;
+  async speak(source: SpeechSource, options?: SpeakOptions): Promise<boolean> {
+    return await this.#speech.speak(source, options);
   }
 
   /** Falls silent, and forgets all speech so far: `interrupted` follows. Ends a reply, too. */
   interrupt(): void {
-    this.#dropSpeech();
+    this.#speech.drop();
     this.command({ type: 'interrupt' });
   }
 
   /** The speech so far is an utterance: the event `flushed` tells, once, when it is over. */
   async flush(id = ''): Promise<void> {
-    await this.#sending;
+    await this.#speech.sent();
     this.command({ type: 'flush', id });
   }
 
@@ -211,16 +150,9 @@ export class Session extends Emitter<SessionEvents> {
     this.#connection.send(JSON.stringify(command));
   }
 
-  /** Forgets the speech that has not been sent. */
-  #dropSpeech(): void {
-    this.#speech.abort();
-    this.#speech = new AbortController();
-    this.#sending = Promise.resolve();
-  }
-
   /** Ends the session once what was sent has been spoken. */
   async finish(): Promise<void> {
-    await this.#sending;
+    await this.#speech.sent();
     this.#connection.send('DONE');
   }
 
@@ -237,32 +169,23 @@ export class Session extends Emitter<SessionEvents> {
    * `autoplay`, and turns the sound on at the next click or key of the user.
    */
   attach(video: HTMLVideoElement): void {
-    this.#video = video;
-    video.playsInline = true;
-    video.srcObject = this.stream;
-    video.play().catch((error: unknown) => {
-      if ((error as DOMException).name !== 'NotAllowedError' || video.muted) {
-        return;
-      }
-      video.muted = true;
-      void video.play().catch(() => {});
-      this.emit('autoplay', { muted: true });
-      for (const type of ['pointerdown', 'keydown']) {
-        document.addEventListener(type, () => this.unmute(), {
-          once: true,
-          signal: this.#over.signal,
-        });
-      }
-    });
+    this.#playback.attach(video);
   }
 
   /** Turns on the sound of the attached video. Call it from a click. */
   unmute(): void {
-    if (this.#video?.muted) {
-      this.#video.muted = false;
-      void this.#video.play().catch(() => {});
-      this.emit('autoplay', { muted: false });
-    }
+    this.#playback.unmute();
+  }
+
+  /** Plays the sound on another device: the id of an `audiooutput`. @throws DOMException */
+  async setSpeaker(deviceId: string): Promise<void> {
+    await this.#playback.setSpeaker(deviceId);
+  }
+
+  /** Sends another track instead of the option `microphone`. @throws Error when there was none */
+  async setMicrophone(track: MediaStreamTrack): Promise<void> {
+    await this.#connection.replaceMicrophone(track);
+    this.#microphone = track;
   }
 
   /**
@@ -296,7 +219,7 @@ export class Session extends Emitter<SessionEvents> {
   // ── the connection ─────────────────────────────────────────────────────────────────────────────
 
   #connect(): Connection {
-    const { sessionToken, baseUrl, iceServers = [], codec, microphone, motion } = this.#options;
+    const { sessionToken, baseUrl, iceServers = [], codec, motion } = this.#options;
     const socketUrl = addressOf('/compose/webrtc/p2p', baseUrl);
     socketUrl.protocol = socketUrl.protocol.replace('http', 'ws');
     socketUrl.search = new URLSearchParams({
@@ -309,21 +232,11 @@ export class Session extends Emitter<SessionEvents> {
       iceServers,
       iceTransportPolicy: this.#options.iceTransportPolicy ?? 'all',
       codec,
-      microphone,
-      onTrack: (track) => this.#show(track),
+      microphone: this.#microphone,
+      onTrack: (track) => this.#playback.show(track),
       onEvent: (event) => this.#receive(event),
       onEnd: (reason, error) => this.#lost(reason, error),
     });
-  }
-
-  /** Puts a track of a new connection in the place of the old one. */
-  #show(track: MediaStreamTrack): void {
-    for (const old of this.stream.getTracks()) {
-      if (old.kind === track.kind) {
-        this.stream.removeTrack(old);
-      }
-    }
-    this.stream.addTrack(track);
   }
 
   #receive(event: ServerEvent): void {
@@ -343,7 +256,7 @@ export class Session extends Emitter<SessionEvents> {
         break;
       case 'started':
         this.#hasStarted = true;
-        this.#attempt = 0;
+        this.#retry.succeeded();
         this.#become('idle');
         break;
       case 'speaking':
@@ -360,32 +273,19 @@ export class Session extends Emitter<SessionEvents> {
 
   #lost(reason: string, error: SessionError | null): void {
     const { reconnect = true } = this.#options;
-    const nowMs = performance.now();
-    if (this.state !== 'reconnecting') {
-      this.#lostMs = nowMs;
-    }
-    if (
-      error === null ||
-      !reconnect ||
-      !this.#hasStarted ||
-      !RETRYABLE.includes(error.code) ||
-      nowMs - this.#lostMs > RECONNECT_MS
-    ) {
+    const isLost = error !== null && reconnect && this.#hasStarted;
+    const next =
+      isLost && RETRYABLE.includes(error.code)
+        ? this.#retry.next(() => {
+            this.#connection = this.#connect();
+          })
+        : undefined;
+    if (next === undefined) {
       this.#end(reason, error);
-      return;
+    } else {
+      this.#become('reconnecting');
+      this.emit('reconnecting', { error: error!, ...next });
     }
-    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#attempt++);
-    this.#become('reconnecting');
-    this.emit('reconnecting', { error, attempt: this.#attempt, delayMs });
-    const again = (): void => {
-      clearTimeout(timer);
-      removeEventListener('online', again);
-      if (this.state === 'reconnecting') {
-        this.#connection = this.#connect();
-      }
-    };
-    const timer = setTimeout(again, delayMs);
-    addEventListener('online', again, { signal: this.#over.signal });
   }
 
   #become(state: SessionState): void {
@@ -400,20 +300,12 @@ export class Session extends Emitter<SessionEvents> {
       return;
     }
     this.#error = error;
-    this.#speech.abort();
-    this.#over.abort();
+    this.#speech.drop();
+    this.#playback.close();
+    this.#retry.close();
     this.#become('ended');
     this.emit('end', { reason, error });
   }
-}
-
-/** Speech that takes the place of all speech before it. */
-function atOnce(message: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const command = new TextEncoder().encode('PLAY_IMMEDIATE');
-  const whole = new Uint8Array(command.length + message.length);
-  whole.set(command);
-  whole.set(message, command.length);
-  return whole;
 }
 
 /** Connects, and resolves when the face is there. @throws SessionError */

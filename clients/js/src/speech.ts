@@ -1,7 +1,7 @@
 // Speech from many kinds of sources, in pieces as they are sent.
+import { Resampler, SPEECH_RATE } from './resample.ts';
+import { readWav } from './wav.ts';
 
-/** Rate of speech, Hz. */
-export const SPEECH_RATE = 16_000;
 /** Bytes of speech in one message: 187.5 ms. */
 export const CHUNK_BYTES = 6000;
 
@@ -10,10 +10,10 @@ export type SpeechChunk = ArrayBuffer | Uint8Array | Int16Array | Float32Array;
 
 /**
  * What a face can speak:
- * - 16 kHz mono PCM16: a chunk, an iterable or a stream of chunks.
- * - a Blob or a Response: a file that the browser can decode (WAV, MP3, Ogg, M4A), or a body of raw
- *   PCM16, which is sent while it arrives (content type audio/pcm, audio/l16 or
- *   application/octet-stream).
+ * - mono PCM16, of 16 kHz unless `rate` says otherwise: a chunk, an iterable or a stream of chunks.
+ * - a Blob or a Response: a file that the browser can decode (WAV, MP3, Ogg, M4A; outside of
+ *   browsers WAV), or a body of raw PCM16, which is sent while it arrives (content type audio/pcm,
+ *   audio/l16 or application/octet-stream).
  * - a MediaStream: its sound, until it ends.
  */
 export type SpeechSource =
@@ -64,6 +64,10 @@ async function* chunksOf<Chunk>(stream: ReadableStream<Chunk>): AsyncGenerator<C
  * @throws Error with a message for the user when it is not audio
  */
 export async function decodeSpeech(file: ArrayBuffer): Promise<Int16Array<ArrayBuffer>> {
+  if (typeof OfflineAudioContext === 'undefined') {
+    const { rate, samples } = readWav(file);
+    return resampled(samples, rate);
+  }
   let decoded: AudioBuffer;
   try {
     // decodeAudioData resamples to the rate of its context.
@@ -126,30 +130,73 @@ async function* listen(
   }
 }
 
-/** Any source as chunks. @param signal ends a MediaStream */
+/** All of a sound at 16 kHz. */
+function resampled(samples: Int16Array<ArrayBuffer>, rate: number): Int16Array<ArrayBuffer> {
+  const resampler = new Resampler(rate);
+  const [most, rest] = [resampler.push(bytesOf(samples)), resampler.flush()];
+  const all = new Int16Array(most.length + rest.length);
+  all.set(most);
+  all.set(rest, most.length);
+  return all;
+}
+
+/** A stream of another rate at 16 kHz. */
+async function* resampledChunks(
+  chunks: AsyncIterable<SpeechChunk> | Iterable<SpeechChunk>,
+  rate: number,
+): AsyncGenerator<SpeechChunk> {
+  if (rate === SPEECH_RATE) {
+    yield* chunks;
+    return;
+  }
+  const resampler = new Resampler(rate);
+  for await (const chunk of chunks) {
+    yield resampler.push(bytesOf(chunk));
+  }
+  yield resampler.flush();
+}
+
+const isMediaStream = (source: unknown): source is MediaStream =>
+  typeof MediaStream !== 'undefined' && source instanceof MediaStream;
+
+/**
+ * Any source as chunks of 16 kHz.
+ * @param signal ends a MediaStream
+ * @param rate of PCM, Hz; undefined: what a content type says, or 16 kHz
+ */
 export async function* speechChunks(
   source: SpeechSource,
   signal: AbortSignal,
+  rate?: number,
 ): AsyncGenerator<SpeechChunk> {
-  if (isChunk(source)) {
-    yield source;
-  } else if (source instanceof MediaStream) {
+  if (isMediaStream(source)) {
     yield* listen(source, signal);
   } else if (source instanceof Response || source instanceof Blob) {
-    const type = source instanceof Blob ? source.type : (source.headers.get('content-type') ?? '');
-    if (source instanceof Response && !source.ok) {
-      throw new Error(`The speech could not be fetched: HTTP status ${source.status}.`);
-    }
-    const body = source instanceof Blob ? source.stream() : source.body;
-    if (RAW_TYPES.test(type) && body !== null) {
-      yield* chunksOf(body);
-    } else {
-      yield await decodeSpeech(await source.arrayBuffer());
-    }
+    yield* fetched(source, rate);
+  } else if (isChunk(source)) {
+    yield* resampledChunks([source], rate ?? SPEECH_RATE);
   } else if (source instanceof ReadableStream) {
-    yield* chunksOf(source);
+    yield* resampledChunks(chunksOf(source), rate ?? SPEECH_RATE);
   } else {
-    yield* source;
+    yield* resampledChunks(source, rate ?? SPEECH_RATE);
+  }
+}
+
+/** @throws Error when it could not be fetched, or is no audio */
+async function* fetched(
+  source: Blob | Response,
+  rate: number | undefined,
+): AsyncGenerator<SpeechChunk> {
+  const type = source instanceof Blob ? source.type : (source.headers.get('content-type') ?? '');
+  if (source instanceof Response && !source.ok) {
+    throw new Error(`The speech could not be fetched: HTTP status ${source.status}.`);
+  }
+  const body = source instanceof Blob ? source.stream() : source.body;
+  if (RAW_TYPES.test(type) && body !== null) {
+    const told = /;\s*rate=(\d+)/i.exec(type)?.[1];
+    yield* resampledChunks(chunksOf(body), rate ?? (told ? Number(told) : SPEECH_RATE));
+  } else {
+    yield await decodeSpeech(await source.arrayBuffer());
   }
 }
 
