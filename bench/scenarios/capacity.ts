@@ -156,6 +156,7 @@ async function run(context: Context): Promise<Outcome> {
     WORKERS: String(options['workers']),
     MAX_WORKER_LOAD: '1',
     MAX_SESSIONS_PER_WORKER: '1000',
+    MOTION: String(options['motion']),
   });
   const plan: TalkPlan = { cycleSeconds: CYCLE_SECONDS, speechSeconds, pace: 'burst' };
   const kind = kindOf(options);
@@ -272,6 +273,7 @@ export const capacity: Scenario = {
   options: {
     codec: 'vp8',
     kind: 'p2p',
+    motion: 'natural',
     rounds: 3,
     roomRatio: 1.1,
     speaking: 100,

@@ -40,8 +40,9 @@ void Renderer::displace_head() {
   const float sx = pose_.shift_x * scale, sy = pose_.shift_y * scale,
               rise = -pose_.breath * BREATH_LIFT * scale;
   const float brows = m.asset.limits.brow * m.face_height,
-              lift = -(pose_.brow + mood_.brow) * BROW_LIFT * brows,
-              frown = mood_.frown * FROWN * brows,
+              // Raised brows flash less: skin and lashes below them would be stretched too far.
+      flash = pose_.brow * (1 - clamp01(mood_.brow)),
+              lift = -(flash + mood_.brow) * BROW_LIFT * brows, frown = mood_.frown * FROWN * brows,
               cheeks = -std::max(0.f, mood_.smile) * CHEEK_LIFT * brows;
   const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw,
               pitch = pose_.pitch;

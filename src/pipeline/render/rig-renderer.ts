@@ -64,8 +64,8 @@ export class RigRenderer implements Renderer {
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
     this.motion = new Int16Array(2 * this.dirty.length);
     this.#renderer = new native.FaceRenderer(asset);
-    this.#expression = new Expression(this.#renderer, emotion);
     this.#motion = new FaceMotion(seed, motion, startFrame);
+    this.#expression = new Expression(this.#renderer, this.#motion, emotion);
   }
 
   /**
@@ -113,6 +113,6 @@ export class RigRenderer implements Renderer {
   }
 
   obey(command: LookCommand): void {
-    this.#expression.obey(command, this.#motion);
+    this.#expression.obey(command);
   }
 }

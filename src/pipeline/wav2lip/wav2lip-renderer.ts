@@ -112,8 +112,8 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     this.#base = new Uint8Array(i420Bytes(width, height));
     this.dirty = new Uint8Array(macroblocks(width, height));
     this.#renderer = new native.FaceRenderer(asset);
-    this.#expression = new Expression(this.#renderer, emotion);
     this.#motion = new FaceMotion(seed, motion, startFrame);
+    this.#expression = new Expression(this.#renderer, this.#motion, emotion);
     this.#id = client.open(bytes, SLOTS, this);
   }
 
@@ -216,7 +216,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
   }
 
   obey(command: LookCommand): void {
-    this.#expression.obey(command, this.#motion);
+    this.#expression.obey(command);
   }
 
   setConversation(state: ConversationState): void {

@@ -2,7 +2,12 @@
 // motion.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { ARTICULATION_SIZE, POSE_INDEX } from '../../../src/media/articulation.ts';
+import {
+  ARTICULATION_SIZE,
+  EMOTIONS,
+  type Motion,
+  POSE_INDEX,
+} from '../../../src/media/articulation.ts';
 import type { LookCommand } from '../../../src/pipeline/render/renderer.ts';
 import { native } from '../../../src/native/addon.ts';
 import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
@@ -69,4 +74,33 @@ test('a smile passes; an emotion stays', () => {
   // What has moved is drawn again where it moved by more than can be seen: hence the small rest.
   assert.ok(after < smiling / 3, `${smiling} while it smiles, ${after} afterwards`);
   assert.ok(happy > 2 * after, `${happy} when it is happy`);
+});
+
+test('each emotion is borne and shown in its own way; a head that is to be still is', () => {
+  const faces = EMOTIONS.map((_, emotion) => {
+    const at = (motion: Motion, channel: keyof typeof POSE_INDEX): number => {
+      const face = new RigRenderer(asset, { seed: 9, emotion, motion, startFrame: 0 });
+      let sum = 0;
+      for (let frame = 0; frame < 300; frame++) {
+        face.draw(frame, rest, false);
+        sum += face.pose[POSE_INDEX[channel]]! / 300;
+      }
+      picture = face.picture;
+      return sum;
+    };
+    let picture: Uint8Array = new Uint8Array();
+    const still = at('none', 'pitch');
+    return { picture, still, pitch: at('natural', 'pitch'), gazeY: at('natural', 'gazeY') };
+  });
+  for (const [i, { picture, still }] of faces.entries()) {
+    assert.equal(still, 0);
+    for (const other of faces.slice(0, i)) {
+      const sum = picture.reduce((all, y, at) => all + Math.abs(y - other.picture[at]!), 0);
+      assert.ok(sum / picture.length > 0.05, `${EMOTIONS[i]!} is like another emotion`);
+    }
+  }
+  const [neutral, , sad, surprised] = faces;
+  assert.ok(sad!.pitch > neutral!.pitch + 0.02, 'a sad head is bowed');
+  assert.ok(sad!.gazeY > neutral!.gazeY + 0.1, 'and looks down');
+  assert.ok(surprised!.pitch < neutral!.pitch - 0.02, 'a surprised one is raised');
 });

@@ -1,10 +1,11 @@
 // All that moves in a face besides the mouth, as a pose for each frame: head, breath, brows, gaze and
 // blinks, driven by the rhythm of the speech and by the state of a conversation.
-import { type Motion, POSE_INDEX, POSE_SIZE } from '../../../media/articulation.ts';
+import { type Emotion, type Motion, POSE_INDEX, POSE_SIZE } from '../../../media/articulation.ts';
 import type { ConversationState } from '../../../media/conversation-state.ts';
 import type { Gesture } from '../../../media/face-command.ts';
 import { FPS } from '../../../media/timeline.ts';
 import { Attention } from './attention.ts';
+import { EmotionBearing } from './bearing.ts';
 import { Blinks } from './blinks.ts';
 import { Brows } from './brows.ts';
 import { DirectedMotion } from './directed-motion.ts';
@@ -37,6 +38,7 @@ export class FaceMotion {
   readonly #rhythm = new SpeechRhythm();
   readonly #attention = new Attention();
   readonly #directed = new DirectedMotion();
+  readonly #bearing = new EmotionBearing();
   readonly #head: HeadMotion;
   readonly #brows: Brows;
   readonly #gaze: Gaze;
@@ -58,6 +60,11 @@ export class FaceMotion {
   /** What the face does in its conversation, from the next frame on. */
   setConversation(state: ConversationState): void {
     this.#attention.set(state);
+  }
+
+  /** Head and eyes take the bearing of an emotion. @param strength 0 to 1 */
+  setEmotion(emotion: Emotion, strength: number): void {
+    this.#bearing.set(emotion, strength);
   }
 
   /** The eyes look there for some seconds: -1 to 1 of their range, right and down positive. */
@@ -83,13 +90,14 @@ export class FaceMotion {
       this.#attention.step();
       this.#head.step(this.#rhythm, this.#attention);
       this.#directed.step();
+      this.#bearing.step();
       this.#brows.step(at, this.#rhythm);
       this.#gaze.step(
         at,
         this.#rhythm,
         this.#attention,
-        this.#amount * this.#head.of('yaw') + this.#directed.yaw,
-        this.#amount * this.#head.of('pitch') + this.#directed.pitch,
+        this.#share * this.#head.of('yaw') + this.#directed.yaw,
+        this.#share * this.#head.of('pitch') + this.#posed('pitch') + this.#directed.pitch,
       );
       const isNod = this.#attention.isHearing && this.#head.isNod;
       this.#blinks.step(at, this.#rhythm, this.#gaze.isShift, isNod);
@@ -98,20 +106,34 @@ export class FaceMotion {
     return this.pose;
   }
 
+  /** Factor of what head and brows do by themselves. */
+  get #share(): number {
+    return this.#amount * this.#bearing.amount;
+  }
+
+  /** A head that is to be still is not held in another way either. */
+  #posed(axis: 'pitch' | 'roll' | 'shiftY' | 'gazeY'): number {
+    return Math.min(1, this.#amount) * this.#bearing[axis];
+  }
+
   #write(frame: number): void {
     const { pose } = this;
     for (const axis of ['yaw', 'pitch', 'roll', 'shiftX', 'shiftY'] as const) {
-      pose[POSE_INDEX[axis]] = this.#amount * this.#head.of(axis);
+      pose[POSE_INDEX[axis]] = this.#share * this.#head.of(axis);
+    }
+    for (const axis of ['pitch', 'roll', 'shiftY'] as const) {
+      pose[POSE_INDEX[axis]]! += this.#posed(axis);
     }
     const breath = (2 * Math.PI * frame) / FPS / BREATH_SECONDS + this.#breathPhase;
     // Breathing in is faster than out: a second harmonic makes the wave asymmetric.
     pose[POSE_INDEX.breath] = 0.5 - 0.43 * Math.cos(breath) - 0.07 * Math.sin(2 * breath);
-    pose[POSE_INDEX.brow] = Math.min(1, this.#amount * this.#brows.raise);
+    pose[POSE_INDEX.brow] = Math.min(1, this.#share * this.#brows.raise);
     pose[POSE_INDEX.yaw]! += this.#directed.yaw;
     pose[POSE_INDEX.pitch]! += this.#directed.pitch;
     const gaze = this.#directed.gaze ?? this.#gaze;
     pose[POSE_INDEX.gazeX] = gaze.x;
-    pose[POSE_INDEX.gazeY] = gaze.y;
+    pose[POSE_INDEX.gazeY] =
+      this.#directed.gaze === undefined ? Math.min(1, gaze.y + this.#posed('gazeY')) : gaze.y;
     pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = this.#blinks.closed;
   }
 }
