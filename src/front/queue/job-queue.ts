@@ -3,7 +3,14 @@
 import { ServiceError } from '../../base/errors.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
-import { ENQUEUE_JOB, EXTEND_JOB, FINISH_JOB, RECLAIM_JOBS, TAKE_JOB } from '../store/scripts.ts';
+import {
+  ENQUEUE_JOB,
+  EXTEND_JOB,
+  FINISH_JOB,
+  RECLAIM_JOBS,
+  RELEASE_JOB,
+  TAKE_JOB,
+} from '../store/scripts.ts';
 
 /** A job that this server has taken. */
 export interface TakenJob<Data> {
@@ -76,6 +83,19 @@ export class JobQueue<Data> {
         [keys.jobsRunning(name), keys.jobsHolders(name)],
         [id, serverId, LEASE_MS],
       )) === 1
+    );
+  }
+
+  /**
+   * Gives a job back, for any server to take after the delay. What stopped it is no fault of the
+   * job: the attempt does not count.
+   */
+  async release(id: string, delayMs: number): Promise<void> {
+    const { store, name, serverId } = this.#options;
+    await store.run(
+      RELEASE_JOB,
+      [keys.jobsRunning(name), keys.jobsAttempts(name), keys.jobsHolders(name)],
+      [id, serverId, delayMs],
     );
   }
 

@@ -1,5 +1,6 @@
 // Takes jobs from a queue and runs a bounded number of them at once. After a crash a job is started
-// again, up to a limit of attempts.
+// again, up to a limit of attempts. A server that stops gives its jobs back.
+import { ServiceError } from '../../base/errors.ts';
 import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { LEASE_MS, type JobQueue, type TakenJob } from './job-queue.ts';
@@ -13,7 +14,8 @@ export interface JobRunnerOptions<Data> {
   /** Attempts of one job. A job that crashes its server must not do so for ever. */
   readonly maxAttempts: number;
   /**
-   * Does one job and stores its result or failure. When it rejects, the job is tried again.
+   * Does one job and stores its result or failure. When it rejects, the job is tried again, by any
+   * server; an error that says that Redis or the storage is away does not count as an attempt.
    * `signal` aborts when the job was cancelled or another server took it.
    */
   readonly work: (job: TakenJob<Data>, signal: AbortSignal) => Promise<void>;
@@ -26,6 +28,13 @@ export interface JobRunnerOptions<Data> {
  * once.
  */
 const POLL_MS = 2000;
+
+/** How long a job waits when Redis or the storage was away. */
+const OUTAGE_DELAY_MS = 5000;
+
+const isOutage = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError &&
+  (error.code === 'STORAGE_UNAVAILABLE' || error.code === 'STORE_UNAVAILABLE');
 
 /** Runs the jobs of one queue. */
 export class JobRunner<Data> {
@@ -54,8 +63,8 @@ export class JobRunner<Data> {
   }
 
   /**
-   * Takes no more jobs and waits up to `graceMs`. Jobs that still run are aborted; another run
-   * retries them.
+   * Takes no more jobs and waits up to `graceMs`. Jobs that still run are aborted and given back:
+   * another server takes them at once, or the next run of this one.
    */
   async close(graceMs = 0): Promise<void> {
     clearInterval(this.#timer);
@@ -116,11 +125,14 @@ export class JobRunner<Data> {
       } else {
         await work(job, signal);
       }
-      if (!this.#stop.signal.aborted) {
-        await queue.finish(job.id);
-      }
+      await (this.#stop.signal.aborted ? queue.release(job.id, 0) : queue.finish(job.id));
     } catch (error) {
-      if (!signal.aborted) {
+      if (this.#stop.signal.aborted) {
+        await queue.release(job.id, 0).catch(() => {}); // its lease ends by itself
+      } else if (!signal.aborted && isOutage(error)) {
+        log.warn({ jobId: job.id, reason: error.code }, 'a job waits for what is away');
+        await queue.release(job.id, OUTAGE_DELAY_MS).catch(() => {});
+      } else if (!signal.aborted) {
         log.error(
           { err: error, jobId: job.id, attempt: job.attempt },
           'a job failed; it will be tried again',

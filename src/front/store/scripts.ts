@@ -294,6 +294,22 @@ redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[3]), ARGV[1])
 return 1`,
 );
 
+/**
+ * Gives a job back, so that any server takes it after the delay; the attempt does not count. KEYS:
+ * running, attempts, holders. ARGV: job id, server id, delay ms. Returns 0 when this server does not
+ * hold the job any more.
+ */
+export const RELEASE_JOB = script(
+  'release-job',
+  `
+${NOW_MS}
+if redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('HINCRBY', KEYS[2], ARGV[1], -1)
+redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[3]), ARGV[1])
+return 1`,
+);
+
 /** Removes a job in any state. KEYS: waiting, running, data, attempts, holders. ARGV: job id. */
 export const FINISH_JOB = script(
   'finish-job',

@@ -47,6 +47,11 @@ export class EtaEstimator {
     });
   }
 
+  /** All that wait or are rendered here, as far as is known. */
+  get ids(): readonly string[] {
+    return [...this.#pending.keys()];
+  }
+
   /**
    * A video is over. @returns seconds waited and seconds since its start, and seconds of video per
    * second of work; undefined when it was never started here

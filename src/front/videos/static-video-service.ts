@@ -367,6 +367,12 @@ export class StaticVideoService implements StaticVideos {
           await this.#files.delete(id);
         }
       }
+      // Another server may have rendered what was asked for here.
+      for (const id of this.#eta.ids) {
+        if (!(await this.#queue.has(id))) {
+          this.#eta.ended(id, false);
+        }
+      }
     } catch (error) {
       this.#options.log.debug(
         { err: error },

@@ -1,0 +1,108 @@
+// Jobs that two servers share: what a server leaves that stops, or whose storage is away, is done by
+// the other one, and no attempt is lost for it.
+import assert from 'node:assert/strict';
+import { afterAll, beforeAll, test } from 'vitest';
+import { ServiceError } from '../../../src/base/errors.ts';
+import { createLogger } from '../../../src/base/log.ts';
+import { JobQueue, type TakenJob } from '../../../src/front/queue/job-queue.ts';
+import { JobRunner } from '../../../src/front/queue/job-runner.ts';
+import { RedisStore } from '../../../src/front/store/redis.ts';
+import { keys } from '../../../src/front/store/keys.ts';
+import { patience } from '../../harness/machine.ts';
+import { until } from '../../harness/until.ts';
+import { startRedis, type TestRedis } from '../redis-servers.ts';
+
+const log = createLogger('silent');
+let redis: TestRedis;
+let store: RedisStore;
+beforeAll(async () => {
+  redis = await startRedis();
+  store = await RedisStore.connect([redis.url], log);
+});
+afterAll(async () => {
+  await store.close();
+  await redis.close();
+});
+
+type Job = TakenJob<object>;
+
+/** A server that takes jobs, one at a time. */
+function serverOf(serverId: string, work: (job: Job, signal: AbortSignal) => Promise<void>) {
+  const queue = new JobQueue<object>({ store, name: 'face', serverId, capacity: 5 });
+  const lost: string[] = [];
+  const runner = new JobRunner<object>({
+    queue,
+    log,
+    concurrency: 1,
+    maxAttempts: 2,
+    work,
+    giveUp: (job) => {
+      lost.push(job.id);
+      return Promise.resolve();
+    },
+  });
+  return { queue, runner, lost };
+}
+const untilAborted = (_job: Job, signal: AbortSignal): Promise<void> =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => {
+      reject(new Error('stopped'));
+    });
+  });
+const soon = (what: string, isTrue: () => boolean): Promise<void> =>
+  until(isTrue, 10_000 * patience(), what);
+
+test('a job of a server that stops is done by another one at once', async () => {
+  const begun: string[] = [];
+  const first = serverOf('first', (job, signal) => {
+    begun.push(job.id);
+    return untilAborted(job, signal);
+  });
+  await first.queue.enqueue('a', {});
+  first.runner.wake();
+  await soon('it is begun', () => begun.length === 1);
+  const done: Job[] = [];
+  const second = serverOf('second', (job) => {
+    done.push(job);
+    return Promise.resolve();
+  });
+  await first.runner.close();
+  second.runner.wake();
+  await soon('it is done', () => done.length === 1);
+  assert.deepEqual(
+    done.map(({ id, attempt }) => [id, attempt]),
+    [['a', 1]],
+  );
+  await second.runner.close();
+});
+
+test('a storage that is away costs no attempt; a fault of the job does', async () => {
+  const attempts: number[] = [];
+  let error: Error = new ServiceError('STORAGE_UNAVAILABLE');
+  const server = serverOf('third', (job) => {
+    attempts.push(job.attempt);
+    return attempts.length > 5 ? Promise.resolve() : Promise.reject(error);
+  });
+  await server.queue.enqueue('b', {});
+  server.runner.wake();
+  for (let round = 1; round <= 5; round++) {
+    await soon(`attempt ${round}`, () => attempts.length === round);
+    if (round === 4) {
+      error = new Error('a defect');
+    }
+    // What it waits for is over.
+    await until(
+      async () =>
+        (await store.use((client) => client.hget(keys.jobsHolders('face'), 'b'))) === null ||
+        round === 5,
+      10_000 * patience(),
+      'it is given back',
+    );
+    await store.use((client) => client.zadd(keys.jobsRunning('face'), 'XX', 0, 'b'));
+    server.runner.wake();
+  }
+  await soon('it is done', () => attempts.length === 6);
+  assert.deepEqual(attempts, [1, 1, 1, 1, 1, 2]);
+  assert.deepEqual(server.lost, []);
+  await server.runner.close();
+});
