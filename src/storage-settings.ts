@@ -1,7 +1,7 @@
 // The settings of the storage of faces and videos. Read by config.ts.
 import path from 'node:path';
 import type { StorageOptions } from './front/store/open-storage.ts';
-import { flag, httpUrl, setting, text } from './setting.ts';
+import { flag, httpUrl, integer, setting, text } from './setting.ts';
 
 /** The settings of S3. Credentials come from where its client looks for them. */
 export const STORAGE_SETTINGS = {
@@ -32,11 +32,19 @@ export const STORAGE_SETTINGS = {
     undefined,
     'What the name of every object begins with (mouthpiece/).',
   ),
+  S3_CACHE_MEGABYTES: setting(
+    integer(0, 10_000_000),
+    '1024',
+    'Most megabytes of copies of S3 objects below DATA_DIR. What was used lately can be had while ' +
+      'S3 is away.',
+  ),
 } as const;
 
 /** What is wrong with settings that are right one by one; undefined: nothing. */
 export function storageProblem(values: Readonly<Record<string, unknown>>): string | undefined {
-  const names = Object.keys(STORAGE_SETTINGS).filter((name) => values[name] !== undefined);
+  const names = ['S3_ENDPOINT', 'S3_REGION', 'S3_PATH_STYLE', 'S3_PREFIX'].filter(
+    (name) => values[name] !== undefined,
+  );
   return names.length > 0 && values['S3_BUCKET'] === undefined
     ? `${names.join(', ')}: S3_BUCKET is not set`
     : undefined;
@@ -50,10 +58,15 @@ export function storageOptions(config: {
   readonly S3_REGION: string | undefined;
   readonly S3_PATH_STYLE: boolean | undefined;
   readonly S3_PREFIX: string | undefined;
+  readonly S3_CACHE_MEGABYTES: number;
 }): StorageOptions {
   const { S3_BUCKET: bucket, S3_ENDPOINT: endpoint } = config;
   return {
     folder: config.DATA_DIR,
+    cache: {
+      directory: path.join(config.DATA_DIR, 'cache'),
+      maxBytes: config.S3_CACHE_MEGABYTES * 1e6,
+    },
     s3:
       bucket === undefined
         ? undefined

@@ -97,6 +97,20 @@ export const redis: Dashboard = {
           { min: 0 },
         ),
         timeseries(
+          'Local copies',
+          'ops',
+          'Files asked for where S3 is used, by how the local copies helped.',
+          ratesBy('outcome', 'mouthpiece_storage_cache_requests_total'),
+          { width: 6, min: 0 },
+        ),
+        timeseries(
+          'Size of local copies',
+          'bytes',
+          'Bounded by S3_CACHE_MEGABYTES.',
+          [{ expr: metric('mouthpiece_storage_cache_bytes'), legend: '{{instance}}' }],
+          { width: 6, min: 0 },
+        ),
+        timeseries(
           'Storage latency by operation, p99',
           's',
           '99th percentile of the time of each operation. `put` and `get` carry whole files.',

@@ -8,9 +8,8 @@ import { type CoreClaims, claimCores } from '../front/placement/core-claims.ts';
 import { WorkerPool } from '../front/placement/worker-pool.ts';
 import { connectStore } from '../front/process/open-store.ts';
 import { prepareDataDir, serverIdentity } from '../front/store/data-dir.ts';
-import { openStorage } from '../front/store/open-storage.ts';
+import { openStorage, type Storage } from '../front/store/open-storage.ts';
 import type { RedisStore } from '../front/store/redis.ts';
-import type { WatchedBlobs } from '../front/store/watched-blobs.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { mediaConfig, wav2lipOptions } from '../media-config.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -33,7 +32,7 @@ export interface ServerCore extends Composition {
   readonly metrics: Metrics;
   readonly store: RedisStore;
   /** The storage of faces and videos. */
-  readonly blobs: WatchedBlobs;
+  readonly storage: Storage;
   /** Names this server, across restarts. */
   readonly serverId: string;
   readonly media: MediaConfig;
@@ -56,13 +55,12 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   const { store } = opened;
   observeRedis(metrics, store.client, () => store.ready);
   const storage = await openStorage(storageOptions(config), {
-    observe: observeStorage(metrics),
+    ...observeStorage(metrics),
     log,
   });
   closers.add(() => {
     storage.close();
   });
-  const { blobs } = storage;
   const serverId = await serverIdentity(config.DATA_DIR);
 
   const media = await mediaConfig(config);
@@ -80,7 +78,7 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   });
   closers.add(() => pool.stop());
   const jobCpus = cores.free.length > 0 ? cores.free : native.allowedCpus();
-  return { ...composition, version, metrics, store, blobs, serverId, media, pool, jobCpus };
+  return { ...composition, version, metrics, store, storage, serverId, media, pool, jobCpus };
 }
 
 /** Claims a core for each worker, and warns where another server on this host has it already. */

@@ -41,7 +41,7 @@ interface ServerRooms {
 
 /** Opens the ports. Requests are answered from now on. */
 export async function openListener(core: ServerCore, parts: ServerSessions): Promise<HttpServer> {
-  const { config, log, closers, metrics, store, blobs, pool } = core;
+  const { config, log, closers, metrics, store, storage, pool } = core;
   const { services, sessions, recorder } = parts;
   const iceServers = await openStun(core);
   const rooms = createRooms(core, parts, iceServers);
@@ -73,7 +73,7 @@ export async function openListener(core: ServerCore, parts: ServerSessions): Pro
     admit: () => descriptors.admit(),
   });
   closers.add(() => http.close());
-  observeServer(metrics, { store, storage: blobs, pool, sessions, recorder, bodyBudget, http });
+  observeServer(metrics, { store, storage, pool, sessions, recorder, bodyBudget, http });
   return http;
 }
 
@@ -130,7 +130,7 @@ function operatorServer(config: ServerCore['config']): OperatorServer | undefine
 }
 
 function createRoutes(
-  { config, log, metrics, store, blobs, pool, version }: ServerCore,
+  { config, log, metrics, store, storage, pool, version }: ServerCore,
   parts: ServerSessions,
   {
     iceServers,
@@ -167,7 +167,7 @@ function createRoutes(
     bodyBudget,
     prepareConversations: () => conversations.prepare(),
     checkProviders,
-    storage: blobs,
+    storage,
     readiness: { workers: () => pool.size > 0 },
     renderMetrics: (accept) => metrics.render(accept),
     onTokenRefused: observeTokenRefusals(metrics),

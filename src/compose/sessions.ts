@@ -34,11 +34,11 @@ export interface ServerSessions {
 
 /** Opens the services, and takes up the jobs that the last run left unfinished. */
 export async function openSessions(core: ServerCore): Promise<ServerSessions> {
-  const { config, log, closers, store, blobs, serverId, metrics, jobCpus, pool } = core;
+  const { config, log, closers, store, storage, serverId, metrics, jobCpus, pool } = core;
   const services = await openServices({
     config,
     store,
-    blobs,
+    storage,
     serverId,
     jobCpus,
     defaultFaces: DEFAULT_FACES,

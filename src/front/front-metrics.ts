@@ -7,6 +7,8 @@ import { exemplarOf } from '../metrics/shared-metrics.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { Logger } from '../base/log.ts';
 import type { Refusal } from './http/client-limits.ts';
+import type { CacheOutcome } from './store/cached-blobs.ts';
+import type { StorageObserver } from './store/open-storage.ts';
 import type { StorageOperation } from './store/watched-blobs.ts';
 import type { AnsweredRequest } from './http/http-context.ts';
 import { STUN_OUTCOMES, type StunCount } from '../webrtc/ice/stun-server.ts';
@@ -156,10 +158,8 @@ export function observeRedis(metrics: Metrics, client: unknown, isReady: () => b
   };
 }
 
-/** @returns the callback for each operation on the storage of faces and videos */
-export function observeStorage(
-  metrics: Metrics,
-): (operation: StorageOperation, seconds: number, isGood: boolean) => void {
+/** @returns the callbacks of the storage of faces and videos */
+export function observeStorage(metrics: Metrics): Omit<StorageObserver, 'log'> {
   const series = memo((operation) => ({
     duration: metrics.histogram('mouthpiece_storage_operation_duration_seconds', {
       operation: operation as StorageOperation,
@@ -168,12 +168,22 @@ export function observeStorage(
       operation: operation as StorageOperation,
     }),
   }));
-  return (operation, seconds, isGood) => {
-    const { duration, errors } = series(operation);
-    duration.observe(seconds);
-    if (!isGood) {
-      errors.add();
-    }
+  const cached = memo((outcome) =>
+    metrics.counter('mouthpiece_storage_cache_requests_total', {
+      outcome: outcome as CacheOutcome,
+    }),
+  );
+  return {
+    observe(operation, seconds, isGood) {
+      const { duration, errors } = series(operation);
+      duration.observe(seconds);
+      if (!isGood) {
+        errors.add();
+      }
+    },
+    observeCache(outcome) {
+      cached(outcome).add();
+    },
   };
 }
 
@@ -182,7 +192,7 @@ export interface ObservedServer {
   readonly store: { readonly ready: boolean };
   readonly pool: { readonly size: number };
   readonly sessions: { readonly isDraining: boolean; readonly room: number };
-  readonly storage: { readonly isUp: boolean };
+  readonly storage: { readonly isUp: boolean; readonly cacheBytes: number };
   readonly recorder: { readonly pendingCount: number };
   readonly bodyBudget: { readonly isFull: boolean; readonly held: number };
   readonly http: {
@@ -198,6 +208,7 @@ export function observeServer(metrics: Metrics, server: ObservedServer): void {
   const ready = metrics.gauge('mouthpiece_ready');
   const draining = metrics.gauge('mouthpiece_draining');
   const room = metrics.gauge('mouthpiece_room_sessions');
+  const storageBytes = metrics.gauge('mouthpiece_storage_cache_bytes');
   const storageUp = metrics.gauge('mouthpiece_storage_up');
   const webSockets = metrics.gauge('mouthpiece_websocket_connections');
   const pendingRecords = metrics.gauge('mouthpiece_history_pending_records');
@@ -209,6 +220,7 @@ export function observeServer(metrics: Metrics, server: ObservedServer): void {
     ready.set(isReady ? 1 : 0);
     draining.set(sessions.isDraining ? 1 : 0);
     room.set(isReady ? sessions.room : 0);
+    storageBytes.set(storage.cacheBytes);
     storageUp.set(storage.isUp ? 1 : 0);
     webSockets.set(http.webSockets);
     pendingRecords.set(recorder.pendingCount);

@@ -17,6 +17,7 @@ import { JobQueue } from './queue/job-queue.ts';
 import { SessionQuota } from './sessions/session-quota.ts';
 import { SessionTokens } from './sessions/session-tokens.ts';
 import type { BlobStore } from './store/blobs.ts';
+import type { Storage } from './store/open-storage.ts';
 import type { RedisStore } from './store/redis.ts';
 import { ConversationStore } from './talk/conversation-store.ts';
 
@@ -27,7 +28,7 @@ export interface ServiceOptions {
   /** Names this server, across restarts. */
   readonly serverId: string;
   /** Where faces and videos are. */
-  readonly blobs: BlobStore;
+  readonly storage: Pick<Storage, 'blobs' | 'evict'>;
   /** CPUs for offline work; empty: any. */
   readonly jobCpus: readonly number[];
   readonly defaultFaces: DefaultFaceFiles;
@@ -55,7 +56,8 @@ export interface Services {
 
 /** Builds the services on `store`, and takes up the face jobs that the last run left unfinished. */
 export async function openServices(options: ServiceOptions): Promise<Services> {
-  const { config, store, blobs, serverId, jobCpus, log } = options;
+  const { config, store, storage, serverId, jobCpus, log } = options;
+  const { blobs } = storage;
   const secrets = await SecretBox.open(config.SECRETS_KEY, config.DATA_DIR, store);
   const queue = new JobQueue<FaceJob>({
     store,
@@ -67,8 +69,10 @@ export async function openServices(options: ServiceOptions): Promise<Services> {
   const facePool = createJobPool(config.JOB_THREADS, jobCpus);
   const bodyPool = createJobPool(1, jobCpus);
   const faces = new Faces({
+    store,
     records: new FaceRecords(store),
     blobs,
+    evict: (key) => storage.evict(key),
     queue,
     pool: facePool,
     threads: config.JOB_THREADS,

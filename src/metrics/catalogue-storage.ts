@@ -42,6 +42,12 @@ export const STORAGE_METRICS = {
     'Operations on the storage of faces and videos that failed.',
     { operation: STORAGE_OPERATIONS },
   ),
+  mouthpiece_storage_cache_requests_total: counter(
+    'front',
+    'Files asked for where S3 is used, by how the local copies helped. stale: S3 did not answer.',
+    { outcome: ['hit', 'miss', 'stale', 'bypass'] },
+  ),
+  mouthpiece_storage_cache_bytes: gauge('front', 'Local copies of files in S3.'),
   mouthpiece_storage_up: gauge('front', '1 while the storage of faces and videos works.'),
   mouthpiece_history_pending_records: gauge(
     'front',

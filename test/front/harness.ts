@@ -102,7 +102,7 @@ export async function openFront(
   const services = await openServices({
     config,
     store,
-    blobs: new FileBlobs(config.DATA_DIR),
+    storage: { blobs: new FileBlobs(config.DATA_DIR), evict: () => Promise.resolve() },
     serverId,
     jobCpus: [],
     defaultFaces: { manifestFile: path.join(fixtures, 'faces.json'), builtDir: fixtures },

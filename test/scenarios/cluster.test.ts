@@ -300,9 +300,15 @@ test('a face made on one server speaks on the other, and both bear that S3 is aw
     return all.every(({ body }) => body.checks.storage);
   });
   await (await speaks(second, id)).close();
-  const gone = await call(second, `/faces/${id}`, undefined, { method: 'DELETE' });
+  const copies = async (): Promise<number> =>
+    Number(
+      /^mouthpiece_storage_cache_bytes (\S+)$/m.exec((await call(admin, '/metrics')).body)?.[1],
+    );
+  assert.ok((await copies()) > 100_000, 'a copy of the face');
+  const gone = await call(first, `/faces/${id}`, undefined, { method: 'DELETE' });
   assert.equal(gone.status, 204);
-  const late = await call(first, '/compose/token', { faceId: id });
+  await until('the other server has no copy', async () => (await copies()) === 0);
+  const late = await call(second, '/compose/token', { faceId: id });
   assert.deepEqual([late.status, late.body.code], [400, 'INVALID_FACE_ID']);
   assert.equal((await call(first, preview)).status, 404);
   await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);

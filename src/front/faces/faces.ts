@@ -16,6 +16,8 @@ import {
 } from './face-records.ts';
 import type { JobQueue, TakenJob } from '../queue/job-queue.ts';
 import type { DefaultFace } from './default-faces.ts';
+import { DeletedFaces } from './deleted-faces.ts';
+import type { RedisStore } from '../store/redis.ts';
 
 /** Result of the task that creates a face (src/jobs/face). */
 export type FaceTaskResult =
@@ -45,8 +47,11 @@ export interface FaceSummary {
 
 /** Options of Faces. */
 export interface FacesOptions {
+  readonly store: RedisStore;
   readonly records: FaceRecords;
   readonly blobs: BlobStore;
+  /** Drops this server's copies of files below a key. */
+  readonly evict: (key: string) => Promise<void>;
   readonly queue: JobQueue<FaceJob>;
   readonly pool: JobPool;
   readonly defaultFaces: readonly DefaultFace[];
@@ -72,11 +77,19 @@ export class Faces {
   readonly #options: FacesOptions;
   readonly #defaults: ReadonlyMap<string, DefaultFace>;
   readonly #runner: JobRunner<FaceJob>;
+  readonly #deleted: DeletedFaces;
   readonly #onDelete = new Set<(faceId: string) => void>();
 
   constructor(options: FacesOptions) {
-    const { queue, log, threads } = options;
+    const { store, blobs, evict, queue, log, threads } = options;
     this.#options = options;
+    this.#deleted = new DeletedFaces(store, {
+      forget: async (faceId) => {
+        this.#forget(faceId);
+        await evict(folderKey(faceId));
+      },
+      remove: (faceId) => blobs.delete(folderKey(faceId)),
+    });
     this.#defaults = new Map(options.defaultFaces.map((face) => [face.id, face]));
     this.#runner = new JobRunner({
       queue,
@@ -92,7 +105,7 @@ export class Faces {
     });
   }
 
-  /** Calls `listener` with the id of each face that is deleted. */
+  /** Calls `listener` with the id of each face that is deleted, by any server. */
   onDelete(listener: (faceId: string) => void): void {
     this.#onDelete.add(listener);
   }
@@ -131,8 +144,8 @@ export class Faces {
       await queue.enqueue(record.id, { faceId: record.id, ownerId });
     } catch (error) {
       await records.delete(record);
-      // Not waited for: where the storage is away, so is the deletion.
-      blobs.delete(folderKey(record.id)).catch(() => {});
+      await this.#deleted.announce(record.id); // where the storage is away, its files follow later
+      await blobs.delete(folderKey(record.id)).catch(whileAway(undefined));
       throw error;
     }
     this.#runner.wake();
@@ -201,10 +214,10 @@ export class Faces {
     }
     await this.#options.records.delete(record);
     await this.#options.queue.finish(faceId);
-    await this.#options.blobs.delete(folderKey(faceId));
-    for (const listener of this.#onDelete) {
-      listener(faceId);
-    }
+    await this.#deleted.announce(faceId);
+    this.#forget(faceId);
+    // While the storage is away, the face is gone all the same: its files follow later.
+    await this.#options.blobs.delete(folderKey(faceId)).catch(whileAway(undefined));
     return true;
   }
 
@@ -239,7 +252,14 @@ export class Faces {
 
   /** Stops the running jobs; the next start takes them up again. */
   async close(): Promise<void> {
+    this.#deleted.close();
     await this.#runner.close();
+  }
+
+  #forget(faceId: string): void {
+    for (const listener of this.#onDelete) {
+      listener(faceId);
+    }
   }
 
   /** While the storage is away, the record is believed. */

@@ -10,10 +10,10 @@ import { newUuid } from '../../base/ids.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { openFile, type BlobReader, type BlobStat, type BlobStore } from './blobs.ts';
 
-/** How a request for a blob was answered. bypass: it is not kept here. */
-export const CACHE_OUTCOMES = ['hit', 'miss', 'stale', 'bypass'] as const;
-/** An outcome. */
-export type CacheOutcome = (typeof CACHE_OUTCOMES)[number];
+/**
+ * How a request for a blob was answered. stale: the remote store did not answer; bypass: not kept.
+ */
+export type CacheOutcome = 'hit' | 'miss' | 'stale' | 'bypass';
 
 /** Options of CachedBlobs. */
 export interface CacheOptions {
@@ -101,9 +101,7 @@ export class CachedBlobs implements BlobStore {
     if (copy !== undefined && file !== undefined) {
       this.#copies.delete(key);
       this.#copies.set(key, copy);
-      const { etag, modifiedMs } = copy;
-      const { sizeBytes, read, close } = file;
-      return { sizeBytes, etag, modifiedMs, read, close };
+      return readerOf(copy, file);
     }
     return await this.#fetch(key);
   }
@@ -113,6 +111,11 @@ export class CachedBlobs implements BlobStore {
     const doomed = [...this.#copies.keys()].filter(
       (name) => name === key || name.startsWith(`${key}/`),
     );
+    for (const name of this.#loads.keys()) {
+      if (name === key || name.startsWith(`${key}/`)) {
+        this.#loads.delete(name); // its copy is not kept
+      }
+    }
     await Promise.all(doomed.map((name) => this.#drop(name)));
   }
 
@@ -157,9 +160,7 @@ export class CachedBlobs implements BlobStore {
     if (copy === undefined || file === undefined) {
       return await this.#remote.open(key);
     }
-    const { etag, modifiedMs } = copy;
-    const { sizeBytes, read, close } = file;
-    return { sizeBytes, etag, modifiedMs, read, close };
+    return readerOf(copy, file);
   }
 
   /** @returns undefined when the blob does not exist, is too large, or the disk fails */
@@ -184,13 +185,17 @@ export class CachedBlobs implements BlobStore {
       await pipeline(Readable.from(chunks), createWriteStream(part, { mode: 0o600 }));
       await rename(part, file);
     } catch {
-      await rm(part, { force: true });
+      await rm(part, { force: true }).catch(() => {});
       if (remoteError !== undefined) {
         throw remoteError;
       }
       return undefined;
     } finally {
       await reader.close();
+    }
+    if (!this.#loads.has(key)) {
+      await rm(file, { force: true });
+      return undefined;
     }
     const copy = { sizeBytes, etag, modifiedMs, file, checkedMs: monotonicMs() };
     await this.#drop(key);
@@ -221,6 +226,15 @@ export class CachedBlobs implements BlobStore {
     }
   }
 }
+
+/** Reads the file of a copy, under the tag and the time of its blob. */
+const readerOf = ({ etag, modifiedMs }: Copy, file: BlobReader): BlobReader => ({
+  sizeBytes: file.sizeBytes,
+  etag,
+  modifiedMs,
+  read: (into, position) => file.read(into, position),
+  close: () => file.close(),
+});
 
 /** The whole blob. @param onError called with an error of the reader, before it is thrown */
 async function* chunksOf(

@@ -42,6 +42,8 @@ export const keys = {
   face: (faceId: string) => `${PREFIX}:face:{${faceId}}`,
   /** Sorted set: face id → createdAt, ms. */
   facesOf: (ownerId: string) => `${PREFIX}:faces:{${ownerId}}`,
+  /** Sorted set, pruned after a minute: id of a deleted face → when, ms. */
+  deletedFaces: () => `${PREFIX}:faces-deleted`,
   /** Sorted set: job id → its number in the queue. `name` is face or static, here and below. */
   jobsWaiting: (name: string) => `${PREFIX}:jobs:{${name}}:waiting`,
   /** Sorted set: job id → expiry of its lease, ms. */

@@ -339,6 +339,28 @@ end
 return reclaimed`,
 );
 
+/** Notes that a face was deleted now. KEYS: deleted faces. ARGV: face id. */
+export const ANNOUNCE_DELETION = script(
+  'announce-deletion',
+  `
+${NOW_MS}
+return redis.call('ZADD', KEYS[1], now, ARGV[1])`,
+);
+
+/**
+ * Faces that were deleted since a time, and those whose files one server, the caller, deletes once
+ * more. KEYS: deleted faces. ARGV: time ms, age ms. Returns {now, {id, ...}, {id, ...}}.
+ */
+export const DELETIONS_SINCE = script(
+  'deletions-since',
+  `
+${NOW_MS}
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf')
+local old = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2]), 'LIMIT', 0, 10)
+for _, id in ipairs(old) do redis.call('ZREM', KEYS[1], id) end
+return {now, found, old}`,
+);
+
 /** Updates an existing record; a deleted one stays deleted. KEYS: hash. ARGV: field, value, ... */
 export const UPDATE_EXISTING = script(
   'update-existing',

@@ -161,8 +161,8 @@ export class StaticVideoService implements StaticVideos {
         this.#metrics.refused();
       }
       await this.#records.delete(id);
-      // Not waited for: where the storage is away, so is the deletion. The sweep makes up for it.
-      this.#files.delete(id).catch(() => {});
+      // Where the storage is away, the sweep makes up for it.
+      await this.#files.delete(id).catch(whileAway(undefined));
       throw error;
     }
     const etaSeconds = this.#eta.etaSeconds(id, durationSeconds, 0);

@@ -145,12 +145,16 @@ test('the queue is bounded; a waiting video knows its position; all accepted are
   for (const id of ids) {
     assert.equal((await over(id)).status, 'completed');
   }
+  // The last steps of a video come after its record says that it is completed.
+  await until(
+    async () =>
+      (await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}')) === 6,
+  );
   assert.deepEqual(
     (await readdir(folder(ids[1]!))).sort(),
     ['hls', 'output.mp4'],
     'the upload or a draft was left',
   );
-  assert.equal(await metric('mouthpiece_jobs_finished_total{kind="static",result="completed"}'), 6);
   assert.deepEqual(
     recorded.map(({ id, kind }) => `${id} ${kind}`).sort(),
     ids.map((id) => `${id} static`).sort(),
