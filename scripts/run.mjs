@@ -18,7 +18,7 @@ const PROGRAMS = {
   fuzz: ['test/fuzz/main.ts'],
   keys: ['scripts/keys.ts'],
   format: ['scripts/format.mjs'],
-  'test:watch': [VITEST, 'watch', '--project', 'unit'],
+  'test:watch': [VITEST, 'watch', '--project', 'core', '--project', 'unit'],
   coverage: ['test/coverage.ts'],
   'eval:speech': ['bench/eval-speech.ts'],
   'faces:sheet': ['scripts/faces-sheet.ts'],

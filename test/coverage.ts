@@ -128,7 +128,7 @@ const args = process.argv.slice(2);
 const projects =
   args.length > 0
     ? args
-    : ['unit', 'functional', 'scenarios', 'alone'].flatMap((name) => ['--project', name]);
+    : ['core', 'unit', 'functional', 'scenarios', 'alone'].flatMap((name) => ['--project', name]);
 const { status } = spawnSync(
   process.execPath,
   [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', ...projects],

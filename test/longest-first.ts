@@ -3,36 +3,49 @@
 import path from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take ten seconds and more on two cores, the longest first. */
+/**
+ * Files that take ten seconds and more on two cores, the longest first; those that wait beside those
+ * that compute.
+ */
 const LONGEST = [
   'native/sanitizers', // before the fuzzing beside it needs the same build
+  'talk/conversation',
+  'jobs/face/create-face',
+  'scenarios/conversation',
+  'scenarios/page',
+  'front/videos/static-video-service',
+  'scenarios/static-video',
+  'front/signalling',
+  'native/races',
+  'scenarios/page-inputs',
+  'jobs/face/create-face-mouth',
+  'ops/live-prometheus',
+  'jobs/face/create-face-eyes',
+  'scenarios/chromium',
+  'scenarios/client',
+  'front/placement/watchdog',
+  'jobs/face/portrait-quality',
+  'pipeline/wav2lip/neighbours',
+  'scenarios/failures',
+  'talk/provider-sockets',
+  'scenarios/docs-page',
+  'jobs/video/render-video',
+  'scenarios/refused-peer',
+  'scenarios/wav2lip',
+  'front/history/session-recorder',
+  'scenarios/split-session',
+  'scenarios/cluster',
+  'scenarios/room-page',
+  'front/cluster/cluster',
   'bench/scenarios',
   'bench/load',
-  'jobs/face/create-face',
-  'jobs/face/create-face-mouth',
-  'jobs/face/create-face-eyes',
-  'scenarios/conversation',
+  'bench/front',
+  'scenarios/livekit-server',
   'scenarios/browser-commands',
-  'scenarios/page',
-  'scenarios/bad-network',
-  'talk/conversation',
-  'front/signalling',
-  'ops/live-prometheus',
-  'scenarios/media-clock',
+  'scenarios/livekit-outages',
   'scenarios/livekit-room',
-  'scenarios/chromium',
-  'scenarios/page-inputs',
-  'scenarios/static-video',
-  'native/races',
-  'talk/provider-sockets',
-  'front/videos/static-video-service',
-  'pipeline/wav2lip/neighbours',
-  'scenarios/refused-peer',
-  'jobs/video/render-video',
-  'front/placement/watchdog',
-  'scenarios/wav2lip',
-  'scenarios/room-page',
-  'front/history/session-recorder',
+  'scenarios/bad-network',
+  'scenarios/media-clock',
 ].map((name) => path.resolve(import.meta.dirname, `${name}.test.ts`));
 
 const rankOf = ({ moduleId }: TestSpecification): number => {

@@ -133,7 +133,7 @@ async function bareEncode(
     codecOf(context.options),
     String(Math.round(kbps)),
     String(encoders),
-    String(Math.ceil(4000 / encoders)),
+    String(Math.ceil(number(context.options, 'bareFrames') / encoders)),
   ];
   const { stdout } = await promisify(execFile)('taskset', ['-c', String(cpu), ...command]);
   return JSON.parse(stdout) as BareEncode;
@@ -291,6 +291,7 @@ export const capacity: Scenario = {
     skipped: 0.002,
     expect: 16,
     ratio: 2,
+    bareFrames: 4000,
   },
   small: {
     from: 2,
@@ -307,6 +308,7 @@ export const capacity: Scenario = {
     skipped: 0.1,
     rounds: 1,
     roomRatio: 5,
+    bareFrames: 400,
   },
   run,
 };

@@ -5,11 +5,11 @@ import { type ErrorCode, ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { EMOTIONS } from '../../media/articulation.ts';
 import { json } from '../http/reply.ts';
-import { route, type Route } from '../http/route.ts';
+import { type Caller, route, type Route } from '../http/route.ts';
 import { validationIssueSchema } from '../http/validate.ts';
 import { type IceServer, withCredentials } from '../sessions/ice-credentials.ts';
 import type { SessionQuota } from '../sessions/session-quota.ts';
-import type { SessionTokens } from '../sessions/session-tokens.ts';
+import type { SessionGrant, SessionTokens } from '../sessions/session-tokens.ts';
 import { faceIdText, KIB } from './field-schemas.ts';
 
 /** What these routes need. */
@@ -151,13 +151,7 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         return { session_token: 'FAIL TOKEN', detail: detailOf(error) };
       },
       async handler({ body, caller }) {
-        const { faceId, emotion } = splitFaceId(body.faceId);
-        if (!(await deps.faceExists(caller.ownerId, faceId))) {
-          throw new ServiceError('INVALID_FACE_ID');
-        }
-        if (!(EMOTIONS as readonly string[]).includes(emotion)) {
-          throw new ServiceError('INVALID_EMOTION');
-        }
+        const face = await chosenFace(body.faceId, caller.ownerId, deps.faceExists);
         await deps.quota.check(caller.keyId);
         if (!(await deps.canPlace())) {
           throw deps.draining()
@@ -165,19 +159,9 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
             : new ServiceError('SERVER_OVERLOADED', undefined, 2);
         }
         const token = await deps.tokens.create({
-          ownerId: caller.ownerId,
-          keyId: caller.keyId,
-          keyName: caller.keyName,
-          faceId,
-          emotion,
+          ...grantOf(body, caller, face),
           model: renderer(body.model),
           apiVersion: body.apiVersion,
-          sessionAggregator: body.sessionAggregator,
-          handleSilence: body.handleSilence,
-          maxSessionLengthSeconds: body.maxSessionLength,
-          maxIdleTimeSeconds: body.maxIdleTime,
-          startFrame: body.startFrame,
-          audioInputFormat: body.audioInputFormat,
         });
         return json({ session_token: token });
       },
@@ -243,3 +227,40 @@ export function splitFaceId(given: string): { faceId: string; emotion: string } 
     ? { faceId: given, emotion: 'neutral' }
     : { faceId: given.slice(0, slash), emotion: given.slice(slash + 1) };
 }
+
+/**
+ * The face and the emotion that a request names.
+ * @throws ServiceError INVALID_FACE_ID, INVALID_EMOTION
+ */
+export async function chosenFace(
+  given: string,
+  ownerId: string,
+  faceExists: ComposeDeps['faceExists'],
+): Promise<{ faceId: string; emotion: string }> {
+  const face = splitFaceId(given);
+  if (!(await faceExists(ownerId, face.faceId))) {
+    throw new ServiceError('INVALID_FACE_ID');
+  }
+  if (!(EMOTIONS as readonly string[]).includes(face.emotion)) {
+    throw new ServiceError('INVALID_EMOTION');
+  }
+  return face;
+}
+
+/** What a request asks for, as tokens and sessions keep it. */
+export const grantOf = (
+  body: Omit<z.output<typeof tokenRequest>, 'apiVersion' | 'model'>,
+  { ownerId, keyId, keyName }: Caller,
+  face: Pick<SessionGrant, 'faceId' | 'emotion'>,
+): Omit<SessionGrant, 'tokenId' | 'issuedAtMs' | 'apiVersion' | 'model'> => ({
+  ownerId,
+  keyId,
+  keyName,
+  ...face,
+  sessionAggregator: body.sessionAggregator,
+  handleSilence: body.handleSilence,
+  maxSessionLengthSeconds: body.maxSessionLength,
+  maxIdleTimeSeconds: body.maxIdleTime,
+  startFrame: body.startFrame,
+  audioInputFormat: body.audioInputFormat,
+});

@@ -1,7 +1,5 @@
 // POST /sessions: a session whose agent and viewer have a connection each.
 import { z } from 'zod';
-import { ServiceError } from '../../base/errors.ts';
-import { EMOTIONS } from '../../media/articulation.ts';
 import type { Forwarder } from '../cluster/forwarder.ts';
 import { json, type Reply } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
@@ -9,7 +7,7 @@ import type { SplitTokens } from '../legs/leg-tokens.ts';
 import type { SplitRequest } from '../legs/split-sessions.ts';
 import { type IceServer, withCredentials } from '../sessions/ice-credentials.ts';
 import type { LiveSession } from '../sessions/live-session.ts';
-import { iceServer, splitFaceId, tokenRequest } from './compose.ts';
+import { chosenFace, grantOf, iceServer, tokenRequest } from './compose.ts';
 import { KIB } from './field-schemas.ts';
 
 /** What this route needs. */
@@ -93,30 +91,10 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
     ],
     async handler(request) {
       const { body, caller, origin, ip } = request;
-      const { faceId, emotion } = splitFaceId(body.faceId);
-      if (!(await deps.faceExists(caller.ownerId, faceId))) {
-        throw new ServiceError('INVALID_FACE_ID');
-      }
-      if (!(EMOTIONS as readonly string[]).includes(emotion)) {
-        throw new ServiceError('INVALID_EMOTION');
-      }
+      const face = await chosenFace(body.faceId, caller.ownerId, deps.faceExists);
       const open = async (): Promise<Reply> => {
         const { session, tokens } = await deps.splits.open({
-          grant: {
-            ownerId: caller.ownerId,
-            keyId: caller.keyId,
-            keyName: caller.keyName,
-            faceId,
-            emotion,
-            model: body.model,
-            apiVersion: 'v2',
-            sessionAggregator: body.sessionAggregator,
-            handleSilence: body.handleSilence,
-            maxSessionLengthSeconds: body.maxSessionLength,
-            maxIdleTimeSeconds: body.maxIdleTime,
-            startFrame: body.startFrame,
-            audioInputFormat: body.audioInputFormat,
-          },
+          grant: { ...grantOf(body, caller, face), model: body.model, apiVersion: 'v2' },
           graceMs: body.graceSeconds * 1000,
           reports: body.motion === 'none' ? undefined : body.motion,
           destination: new URL(origin).host,

@@ -2,7 +2,6 @@
 // files.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
-import { EMOTIONS } from '../../media/articulation.ts';
 import {
   AUDIO_FIELD,
   MAX_OTHER_BYTES,
@@ -17,7 +16,7 @@ import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
 import { AUDIO_FORMATS, type StaticVideos } from '../videos/static-videos.ts';
 import { faceIdText, fileResponses, idOf, KIB, MIB } from './field-schemas.ts';
-import { splitFaceId } from './compose.ts';
+import { chosenFace } from './compose.ts';
 
 /** What the routes of static videos need. */
 export interface StaticDeps {
@@ -156,13 +155,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       ],
       timeoutMs: 60_000,
       async handler({ body, caller, origin }) {
-        const { faceId, emotion } = splitFaceId(body.faceId);
-        if (!(await faceExists(caller.ownerId, faceId))) {
-          throw new ServiceError('INVALID_FACE_ID');
-        }
-        if (!(EMOTIONS as readonly string[]).includes(emotion)) {
-          throw new ServiceError('INVALID_EMOTION');
-        }
+        const { faceId, emotion } = await chosenFace(body.faceId, caller.ownerId, faceExists);
         const { id, etaSeconds } = await render()
           .create({
             ownerId: caller.ownerId,
