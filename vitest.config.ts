@@ -1,7 +1,7 @@
-// Test projects, in the order in which they run. `core`, `unit` and `functional` (servers and
-// browsers, but hardly a measured time) run together, four files at a time. `bench` comes next: its
-// load wants the machine. `scenarios` measure time, but leave most of it idle. The files of `alone`
-// run one by one at the end.
+// Test projects, in the order in which they run, three files at a time. `core`, `unit` and
+// `functional` (servers and browsers, but hardly a measured time) run together. `bench` comes next,
+// beside `waiting`: its load wants the machine. `scenarios` measure time, but leave most of the
+// machine idle. The files of `alone` run one by one at the end.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
@@ -28,13 +28,11 @@ const withBrowser = {
   retry: 1,
 } as const;
 
-/** Twice as many files as cores, up to four: many tests wait for a process or a timer. */
-const TOGETHER = {
-  maxWorkers: Math.min(4, availableParallelism() * 2),
-  sequence: { groupOrder: 0 },
-} as const;
-const UNDER_LOAD = { maxWorkers: 3, sequence: { groupOrder: 1 } } as const;
-const TIMED = { maxWorkers: 3, sequence: { groupOrder: 2 } } as const;
+/** Three files on two cores: many tests wait for a process or a timer. */
+const maxWorkers = Math.min(3, availableParallelism() + 1);
+const TOGETHER = { maxWorkers, sequence: { groupOrder: 0 } } as const;
+const UNDER_LOAD = { maxWorkers, sequence: { groupOrder: 1 } } as const;
+const TIMED = { maxWorkers, sequence: { groupOrder: 2 } } as const;
 const ALONE = { maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3 } } as const;
 
 /**
@@ -44,6 +42,16 @@ const ALONE = { maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3
 const CORE = ['base', 'link', 'media', 'metrics', 'pipeline', 'webrtc', 'worker'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
+/** Unit tests that take up to a minute and a half each, but hardly compute. */
+const WAITING = [
+  'front/cluster/cluster',
+  'front/placement/watchdog',
+  'front/signalling',
+  'talk/conversation',
+  'talk/provider-sockets',
+].map((name) => `test/${name}.test.ts`);
+/** Measures time, although without a server. */
+const TIMED_THREADS = ['test/pipeline/wav2lip/neighbours.test.ts'];
 
 const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 /** Scenarios whose figures do not depend on what else the machine does. */
@@ -78,6 +86,7 @@ export default defineConfig({
           ...TOGETHER,
           name: 'core',
           include: CORE,
+          exclude: TIMED_THREADS,
           isolate: false,
           retry: 0,
         },
@@ -88,10 +97,11 @@ export default defineConfig({
           ...TOGETHER,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...CORE, 'test/scenarios/**', 'test/bench/**'],
+          exclude: [...CORE, ...WAITING, 'test/scenarios/**', 'test/bench/**'],
           retry: 0,
         },
       },
+      { test: { ...shared, ...UNDER_LOAD, name: 'waiting', include: WAITING, retry: 0 } },
       {
         test: {
           ...shared,
@@ -114,7 +124,7 @@ export default defineConfig({
           ...withBrowser,
           ...TIMED,
           name: 'scenarios',
-          include: ['test/scenarios/**/*.test.ts'],
+          include: ['test/scenarios/**/*.test.ts', ...TIMED_THREADS],
           exclude: [...FUNCTIONAL, ...STRICT],
         },
       },

@@ -3,7 +3,7 @@
 // a finding.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -13,6 +13,15 @@ import { SetupError } from './setup.mjs';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const SOURCE = path.join(ROOT, 'native/src');
 const BUILD = path.join(ROOT, 'native/build');
+const CONFIG = path.join(ROOT, '.clang-tidy');
+/** Files that include a group, and the commands that compile them. */
+const GROUPS = path.join(BUILD, 'lint');
+/**
+ * Files that are checked in one run. Most of the time goes into the headers of the system, which a
+ * group reads once: 8 files take 2.3 s of a core instead of 13 (measured). Some do not go together,
+ * so all 37 take half as long as one by one.
+ */
+const GROUP_SIZE = 8;
 /** The hash of each file's inputs when it last passed. */
 const STAMP = path.join(BUILD, 'lint.json');
 
@@ -36,9 +45,44 @@ function hashOf(parts) {
   return hash.digest('hex');
 }
 
-/** @returns what clang-tidy finds in the file; empty when it passes */
-async function findingsIn(file) {
-  const args = ['--quiet', '-p', path.join(BUILD, 'release'), file];
+/** Puts files that are compiled alike into groups. @param commands of compile_commands.json */
+function groupsOf(commands) {
+  const alike = new Map();
+  for (const one of commands) {
+    // What is for one processor defines what the portable file does.
+    const key = one.file.endsWith('_avx2.cc') ? one.file : flagsOf(one);
+    alike.set(key, [...(alike.get(key) ?? []), one]);
+  }
+  return [...alike.values()].flatMap((members) =>
+    Array.from({ length: Math.ceil(members.length / GROUP_SIZE) }, (_, index) =>
+      members.slice(index * GROUP_SIZE, (index + 1) * GROUP_SIZE),
+    ),
+  );
+}
+
+const flagsOf = ({ command }) => command.slice(0, command.indexOf(' -o '));
+
+/** @returns whether clang-tidy finds nothing in a file that includes those of the group */
+async function isClean(group) {
+  const folder = mkdtempSync(path.join(GROUPS, 'group-'));
+  const file = path.join(folder, 'group.cc');
+  const [{ directory }] = group;
+  const command = `${flagsOf(group[0])} -o group.o -c ${file}`;
+  writeFileSync(file, group.map((one) => `#include "${one.file}"\n`).join(''));
+  writeFileSync(
+    path.join(folder, 'compile_commands.json'),
+    JSON.stringify([{ directory, command, file }]),
+  );
+  const own = [`--config-file=${CONFIG}`, '--checks=-bugprone-suspicious-include'];
+  return (await findingsIn(file, folder, own)) === '';
+}
+
+/**
+ * @param folder of compile_commands.json
+ * @returns what clang-tidy finds in the file; empty when it passes
+ */
+async function findingsIn(file, folder = path.join(BUILD, 'release'), more = []) {
+  const args = ['--quiet', '-p', folder, ...more, file];
   const child = spawn('clang-tidy', args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   let diagnostics = '';
@@ -69,7 +113,7 @@ async function lintNative() {
   const commands = JSON.parse(
     readFileSync(path.join(BUILD, 'release/compile_commands.json'), 'utf8'),
   );
-  const settings = [version.stdout, readFileSync(path.join(ROOT, '.clang-tidy'))];
+  const settings = [version.stdout, readFileSync(CONFIG)];
   const passed = existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, 'utf8')) : {};
   const hashes = new Map(
     commands.map(({ file, command }) => [
@@ -81,18 +125,33 @@ async function lintNative() {
   const changed = [...hashes.keys()].filter((file) => passed[nameOf(file)] !== hashes.get(file));
   const failed = new Set();
   const findings = new Set(); // a finding in a header appears for each file that includes it
-  const queue = [...changed];
   const startMs = Date.now();
+  rmSync(GROUPS, { recursive: true, force: true });
+  mkdirSync(GROUPS, { recursive: true });
+  const queue = groupsOf(commands.filter(({ file }) => changed.includes(file)));
+  const check = async (group) => {
+    if (group.length > 1) {
+      // Two files of a group may define the same: what is found counts only in a file alone.
+      if (!(await isClean(group))) {
+        const middle = group.length >> 1;
+        await check(group.slice(0, middle));
+        await check(group.slice(middle));
+      }
+      return;
+    }
+    const [{ file }] = group;
+    const output = await findingsIn(file);
+    if (output === '') {
+      return;
+    }
+    failed.add(file);
+    for (const finding of output.split(/^(?=\S+:\d+:\d+: (?:error|warning): )/m)) {
+      findings.add(finding.trim());
+    }
+  };
   const work = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const output = await findingsIn(file);
-      if (output === '') {
-        continue;
-      }
-      failed.add(file);
-      for (const finding of output.split(/^(?=\S+:\d+:\d+: (?:error|warning): )/m)) {
-        findings.add(finding.trim());
-      }
+    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+      await check(group);
     }
   };
   await Promise.all(Array.from({ length: os.availableParallelism() }, work));

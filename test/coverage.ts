@@ -128,7 +128,10 @@ const args = process.argv.slice(2);
 const projects =
   args.length > 0
     ? args
-    : ['core', 'unit', 'functional', 'scenarios', 'alone'].flatMap((name) => ['--project', name]);
+    : ['core', 'unit', 'waiting', 'functional', 'scenarios', 'alone'].flatMap((name) => [
+        '--project',
+        name,
+      ]);
 const { status } = spawnSync(
   process.execPath,
   [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', ...projects],

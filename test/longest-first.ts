@@ -9,13 +9,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const LONGEST = [
   'native/sanitizers', // before the fuzzing beside it needs the same build
-  'talk/conversation',
   'jobs/face/create-face',
   'scenarios/conversation',
   'scenarios/page',
   'front/videos/static-video-service',
   'scenarios/static-video',
-  'front/signalling',
   'native/races',
   'scenarios/page-inputs',
   'jobs/face/create-face-mouth',
@@ -23,11 +21,8 @@ const LONGEST = [
   'jobs/face/create-face-eyes',
   'scenarios/chromium',
   'scenarios/client',
-  'front/placement/watchdog',
   'jobs/face/portrait-quality',
-  'pipeline/wav2lip/neighbours',
   'scenarios/failures',
-  'talk/provider-sockets',
   'scenarios/docs-page',
   'jobs/video/render-video',
   'scenarios/refused-peer',
@@ -36,16 +31,21 @@ const LONGEST = [
   'scenarios/split-session',
   'scenarios/cluster',
   'scenarios/room-page',
-  'front/cluster/cluster',
+  'talk/conversation',
   'bench/scenarios',
   'bench/load',
   'bench/front',
+  'front/signalling',
+  'front/placement/watchdog',
+  'talk/provider-sockets',
+  'front/cluster/cluster',
   'scenarios/livekit-server',
   'scenarios/browser-commands',
   'scenarios/livekit-outages',
   'scenarios/livekit-room',
   'scenarios/bad-network',
   'scenarios/media-clock',
+  'pipeline/wav2lip/neighbours',
 ].map((name) => path.resolve(import.meta.dirname, `${name}.test.ts`));
 
 const rankOf = ({ moduleId }: TestSpecification): number => {

@@ -57,6 +57,24 @@ export const framesBetween = (
   toMs: number,
 ): readonly ShownFrame[] => frames.filter(({ shownMs }) => shownMs >= fromMs && shownMs < toMs);
 
+/**
+ * Whether the browser's jitter buffer left the sound alone between two reports (`Probe.stats`), by
+ * its own count. On a machine that stutters it holds sound back and stretches it, and what is then
+ * presented does not measure the server: record again.
+ */
+export function isSoundSteady({ audio: before }: any, { audio: afterwards }: any): boolean {
+  const altered = (audio: any): number =>
+    audio.insertedSamplesForDeceleration +
+    audio.removedSamplesForAcceleration +
+    audio.concealedSamples -
+    audio.silentConcealedSamples;
+  const change = (of: (audio: any) => number): number => of(afterwards) - of(before);
+  const heldMs =
+    (1000 * change((audio) => audio.jitterBufferDelay)) /
+    change((audio) => audio.jitterBufferEmittedCount);
+  return heldMs < 70 && change(altered) < 0.01 * change((audio) => audio.totalSamplesReceived);
+}
+
 export interface ConnectOptions {
   readonly token?: string;
   readonly codec?: 'vp8' | 'h264';

@@ -5,7 +5,7 @@ import { sleep } from '../../src/base/time.ts';
 import type { TestBrowser } from './browser.ts';
 import { findMouth, meanMotion, type MouthRegion } from './lipsync.ts';
 import { patience } from './machine.ts';
-import { framesBetween, Probe, type Recording } from './probe.ts';
+import { framesBetween, isSoundSteady, Probe, type Recording } from './probe.ts';
 import { createToken, type TestServer } from './server.ts';
 import { synthesize } from './speech.ts';
 import { WsClient } from './ws-client.ts';
@@ -58,6 +58,8 @@ export interface WatchedSpeech {
   readonly mouth: MouthRegion;
   readonly speakMs: number;
   readonly silentMs: number;
+  /** Whether the browser left the sound alone (`isSoundSteady`). */
+  readonly isSteady: boolean;
 }
 
 /**
@@ -68,12 +70,15 @@ export async function watchSpeech(viewer: Probe, client: WsClient): Promise<Watc
   const speech = await synthesize(LABIAL_SENTENCE);
   const flowing = await viewer.now();
   await sleep(2000);
+  const statsBefore = await viewer.stats();
+  const from = client.messages.length;
   const sent = await viewer.now();
   client.speak(speech.pcm);
-  await client.waitFor('SPEAK');
+  await client.waitFor('SPEAK', { from });
   const speakMs = await viewer.now();
-  await client.waitFor('SILENT', { limitMs: 30_000 });
+  await client.waitFor('SILENT', { from, limitMs: 30_000 });
   const silentMs = await viewer.now();
+  const isSteady = isSoundSteady(statsBefore, await viewer.stats());
   await sleep(2000);
   const recording = await viewer.take();
   const end = recording.nowMs;
@@ -95,5 +100,5 @@ export async function watchSpeech(viewer: Probe, client: WsClient): Promise<Watc
     recording.sound.some((sample) => Math.abs(sample) > 3000),
     'the speech is heard',
   );
-  return { recording, mouth, speakMs, silentMs };
+  return { recording, mouth, speakMs, silentMs, isSteady };
 }

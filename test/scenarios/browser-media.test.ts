@@ -15,7 +15,7 @@ import {
   soundBehindLips,
 } from '../harness/lipsync.ts';
 import { patience } from '../harness/machine.ts';
-import { Probe, type Recording, framesBetween } from '../harness/probe.ts';
+import { Probe, type Recording, framesBetween, isSoundSteady } from '../harness/probe.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { type Speech, synthesize } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
@@ -29,27 +29,10 @@ const MAX_SOUND_BEHIND_MS = 45;
 const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
 
 /**
- * On a machine that stutters the browser's jitter buffer holds sound back and stretches it, and
- * what is then presented does not measure the server: record again. That our own clocks agree is
- * shown without a browser in media-clock.test.ts.
+ * Recordings until the browser leaves the sound alone. That our own clocks agree is shown without a
+ * browser in media-clock.test.ts.
  */
 const MAX_ATTEMPTS = 3;
-
-/**
- * Whether the browser's jitter buffer left the sound alone between two reports, by its own count.
- */
-function isSteady({ audio: before }: any, { audio: afterwards }: any): boolean {
-  const altered = (audio: any): number =>
-    audio.insertedSamplesForDeceleration +
-    audio.removedSamplesForAcceleration +
-    audio.concealedSamples -
-    audio.silentConcealedSamples;
-  const change = (of: (audio: any) => number): number => of(afterwards) - of(before);
-  const heldMs =
-    (1000 * change((audio) => audio.jitterBufferDelay)) /
-    change((audio) => audio.jitterBufferEmittedCount);
-  return heldMs < 70 && change(altered) < 0.01 * change((audio) => audio.totalSamplesReceived);
-}
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -102,7 +85,7 @@ for (const codec of ['vp8', 'h264'] as const) {
       at.sent = await probe.send(speech.pcm);
       at.speak = (await probe.waitFor('speak', at.sent)).atMs;
       at.silent = (await probe.waitFor('silent', at.sent)).atMs;
-      steady = isSteady(before, await probe.stats());
+      steady = isSoundSteady(before, await probe.stats());
       await sleep(2500);
       stats = await probe.stats();
       recording = await probe.take();

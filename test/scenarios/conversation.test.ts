@@ -30,12 +30,12 @@ const LONG =
   'over the lake, and towards the evening perhaps some rain. Take a coat with you when you go out.';
 /** When the person says what, in seconds of the microphone, and what the model answers. */
 const TURNS = [
-  { atS: 9, said: 'what is the time in the city', answer: 'It is four.' },
-  { atS: 15, said: 'tell me about the weather', answer: LONG },
-  { atS: 20, said: 'please stop that now', answer: 'I have stopped.', interrupts: true },
-  { atS: 26, said: 'say it all over again', answer: LONG },
-  { atS: 31, said: 'this is enough for me', answer: 'As you like.', interrupts: true },
-  { atS: 37, said: 'thank you and good bye', answer: 'Goodbye then.' },
+  { atS: 11, said: 'what is the time in the city', answer: 'It is four.' },
+  { atS: 17, said: 'tell me about the weather', answer: LONG },
+  { atS: 22, said: 'please stop that now', answer: 'I have stopped.', interrupts: true },
+  { atS: 28, said: 'say it all over again', answer: LONG },
+  { atS: 33, said: 'this is enough for me', answer: 'As you like.', interrupts: true },
+  { atS: 39, said: 'thank you and good bye', answer: 'Goodbye then.' },
 ] as const;
 
 describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () => {
@@ -96,6 +96,12 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
         text,
       );
     };
+    const listening = async (): Promise<void> => {
+      await page.waitForFunction(
+        () => document.getElementById('room')?.dataset['state'] === 'listening',
+        { timeout: 30_000 },
+      );
+    };
     await page.waitForFunction(
       () =>
         (document.getElementById('video') as { videoWidth?: number } | null)?.videoWidth === 512,
@@ -105,6 +111,7 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
 
     // Lips and sound of the first message are in step.
     await caption(WELCOME);
+    await listening();
     await setTimeout(1500);
     const recording = await probe.take();
     const speech = await synthesize(WELCOME, 'rms');
@@ -123,17 +130,11 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     console.info(`lips ${Math.round(sync.lagMs)} ms, correlation ${sync.correlation.toFixed(2)}`);
 
     await caption(TURNS.at(-1)!.answer);
-    await page.waitForFunction(
-      () => document.getElementById('room')?.dataset['state'] === 'listening',
-      { timeout: 30_000 },
-    );
+    await listening();
     // The person reloads the page, and is back in the same conversation.
     await page.reload();
     await page.click('#start');
-    await page.waitForFunction(
-      () => document.getElementById('room')?.dataset['state'] === 'listening',
-      { timeout: 30_000 },
-    );
+    await listening();
     await page.click('#hang-up');
     await page.waitForFunction(() => document.getElementById('room')?.dataset['state'] === 'ended');
 

@@ -88,7 +88,11 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     assert.ok(firstFrameMs < 500 * patience(), `the first frame came after ${firstFrameMs} ms`);
     assert.ok((await viewer.stats()).codecs.includes(`video/${codec.toUpperCase()}`));
     await sleep(1000);
-    const { recording, mouth, speakMs, silentMs } = await watchSpeech(viewer, client);
+    let watched = await watchSpeech(viewer, client);
+    for (let again = 0; again < 2 && !watched.isSteady; again++) {
+      watched = await watchSpeech(viewer, client);
+    }
+    const { recording, mouth, speakMs, silentMs, isSteady } = watched;
     const lag = soundBehindLips(recording, mouth, speakMs + 300, silentMs - 300);
     const speakers = recording.events.filter(({ name }) => name === 'speakers');
     assert.deepEqual(
@@ -98,7 +102,8 @@ describe.skipIf(LIVEKIT_PROGRAM === undefined)('in rooms of a real livekit-serve
     );
     const still = await stillAfterSkip(viewer, client);
     console.info(
-      `${codec}: sound behind lips ${lag.lagMs.toFixed(1)} ms; mouth still ` +
+      `${codec}: sound behind lips ${lag.lagMs.toFixed(1)} ms` +
+        `${isSteady ? '' : ' (never steady)'}; mouth still ` +
         `${still.map((ms) => ms.toFixed(0)).join(', ')} ms after SKIP`,
     );
     assert.ok(lag.correlation > 0.5, `mouth and sound hardly go together: ${lag.correlation}`);

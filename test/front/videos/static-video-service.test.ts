@@ -119,7 +119,7 @@ const metric = async (line: string): Promise<number> =>
 
 test('the queue is bounded; a waiting video knows its position; all accepted are rendered', async () => {
   // Four take turns on the thread. All at once, so that none is over before the last has begun.
-  const rendering = await Promise.all(Array.from({ length: 4 }, () => created(8)));
+  const rendering = await Promise.all(Array.from({ length: 4 }, () => created(5)));
   await until(async () => (await status(rendering[3]!))?.status === 'rendering');
   const replies = await Promise.all([post(), post(), post()]);
   const refused = replies.find(({ status: code }) => code !== 200)!;
