@@ -61,6 +61,7 @@ const FUNCTIONAL = [
   'client',
   'cluster',
   'docs-page',
+  'examples',
   'failures',
   'firefox',
   'opus-input',

@@ -1,0 +1,284 @@
+// The examples, as a newcomer runs them: in an empty folder, with the packed packages, against the
+// real server; the pages in a real browser.
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, test } from 'vitest';
+import { WebSocketServer } from 'ws';
+import type { TestBrowser } from '../harness/browser.ts';
+import { patience } from '../harness/machine.ts';
+import { ROOT, createToken, firstFace, startServer, type TestServer } from '../harness/server.ts';
+import { openBrowser } from '../harness/shared-browser.ts';
+import { until } from '../harness/until.ts';
+import { WeriftPeer } from '../harness/werift-peer.ts';
+
+const run = promisify(execFile);
+const REACT = path.join(ROOT, 'test/clients/react');
+
+let server: TestServer;
+let browser: TestBrowser;
+/** Where the examples run. */
+let folder: string;
+/** What the examples are told. */
+let env: NodeJS.ProcessEnv;
+/** A service with the voice of OpenAI's API: half a second of a tone at 24 kHz. */
+const voice = http.createServer((_request, response) => {
+  response.setHeader('content-type', 'audio/pcm');
+  response.end(tone(0.5));
+});
+const tone = (seconds: number): Buffer =>
+  Buffer.from(
+    Int16Array.from({ length: seconds * 24_000 }, (_, at) => 9000 * Math.sin(at / 18)).buffer,
+  );
+const listen = async (one: http.Server): Promise<string> => {
+  one.listen(0, '127.0.0.1');
+  await once(one, 'listening');
+  return `http://127.0.0.1:${(one.address() as AddressInfo).port}`;
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-examples-'));
+  const npm = async (cwd: string, ...args: string[]) =>
+    await run('npm', [...args, '--no-audit', '--no-fund', '--loglevel', 'error'], { cwd });
+  if (!existsSync(path.join(REACT, 'node_modules/react-dom'))) {
+    await npm(REACT, 'ci', '--ignore-scripts');
+  }
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
+  await npm(path.join(ROOT, 'clients/js'), 'pack', '--pack-destination', folder);
+  await npm(path.join(ROOT, 'clients/react'), 'pack', '--pack-destination', folder);
+  await writeFile(path.join(folder, 'package.json'), '{"private": true, "type": "module"}');
+  const archives = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
+  const given = ['react', 'react-dom', '@types/react'].map((name) =>
+    path.join(REACT, 'node_modules', name),
+  );
+  const ws = path.join(ROOT, 'node_modules/ws');
+  await npm(folder, 'install', '--offline', ...archives.map((name) => `./${name}`), ...given, ws);
+  await cp(path.join(ROOT, 'examples'), folder, { recursive: true });
+  env = {
+    ...process.env,
+    MOUTHPIECE_URL: server.url,
+    MOUTHPIECE_KEY: server.apiKey,
+    FACE: await firstFace(server),
+    TTS_BASE_URL: await listen(voice),
+    PORT: '0',
+  };
+});
+afterAll(async () => {
+  voice.closeAllConnections();
+  voice.close();
+  await browser?.close();
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A running example: what it printed. */
+class Example {
+  output = '';
+  readonly child: ChildProcess;
+
+  constructor(command: string, args: string[], more: NodeJS.ProcessEnv = {}) {
+    this.child = spawn(command, args, { cwd: folder, env: { ...env, ...more } });
+    for (const stream of [this.child.stdout!, this.child.stderr!]) {
+      stream.on('data', (text) => {
+        this.output += String(text);
+      });
+    }
+  }
+
+  /** What the pattern finds in the output. */
+  async says(pattern: RegExp): Promise<string> {
+    const limitMs = 20_000 * patience();
+    await until(() => pattern.test(this.output), limitMs, `${pattern} in: ${this.output}`);
+    return pattern.exec(this.output)![1]!;
+  }
+}
+
+/** Joins as the viewer of an example. */
+const join = async (viewerUrl: string): Promise<WeriftPeer> =>
+  await WeriftPeer.connect(server, new URL(viewerUrl).searchParams.get('token')!);
+
+test('a web server with an agent, its page, and a page in React', async (t) => {
+  const agent = new Example(process.execPath, ['agent.mjs']);
+  t.onTestFinished(() => {
+    agent.child.kill();
+  });
+  const url = (await agent.says(/(http\S+)/)).replace('localhost', '127.0.0.1');
+  const page = await browser.newPage({ width: 600, height: 600 });
+  await page.goto(url);
+  await page.waitForSelector('mouthpiece-avatar[state=connected]');
+  assert.equal(await agent.says(/heard (\d+) ms/), '500');
+
+  // React: bundled, as any project does, and served beside the same agent.
+  const rolldown = path.join(ROOT, 'node_modules/rolldown/bin/cli.mjs');
+  const bundle = ['react/main.jsx', '--file', 'react/main.js', '--format', 'esm'];
+  await run(process.execPath, [rolldown, ...bundle], { cwd: folder });
+  const files: Record<string, string> = { '/': 'index.html', '/main.js': 'main.js' };
+  const site = http.createServer((request, response) => {
+    const name = files[request.url!];
+    response.setHeader('content-type', name === 'main.js' ? 'text/javascript' : 'text/html');
+    const answer =
+      name === undefined
+        ? fetch(url, { method: 'POST' }).then(async (reply) => await reply.text())
+        : readFile(path.join(folder, 'react', name), 'utf8');
+    answer.then(
+      (text) => response.end(text),
+      () => response.destroy(),
+    );
+  });
+  t.onTestFinished(() => {
+    site.closeAllConnections();
+    site.close();
+  });
+  await page.goto(await listen(site));
+  // The greeting waits for the viewer; at its end the agent hangs up.
+  await agent.says(/heard \d+ ms\s+heard (500) ms/);
+  await until(async () => (await page.content()).includes('Good-bye!'), 20_000 * patience(), 'end');
+  await page.close();
+});
+
+test('the hook of React: in strict mode one session, which speaks, and ends with its component', async () => {
+  await writeFile(
+    path.join(folder, 'hook.jsx'),
+    `import { StrictMode, useEffect } from 'react';
+    import { createRoot } from 'react-dom/client';
+    import { useMouthpiece } from '@mouthpiece/react';
+    function Face(props) {
+      const face = useMouthpiece(props);
+      useEffect(() => { window.face = face; (window.states ??= []).push(face.state); });
+      return <video ref={face.videoRef} />;
+    }
+    const root = createRoot(document.body);
+    const options = { baseUrl: window.baseUrl, sessionToken: window.token };
+    root.render(<StrictMode><Face {...options} /></StrictMode>);
+    window.leave = () => root.render(<p>left</p>);`,
+  );
+  const rolldown = path.join(ROOT, 'node_modules/rolldown/bin/cli.mjs');
+  const bundle = ['hook.jsx', '--file', 'hook.js', '--format', 'iife'];
+  await run(process.execPath, [rolldown, ...bundle], { cwd: folder });
+  const page = await browser.newPage({ width: 600, height: 600 });
+  await page.goto(`${server.url}/auto/room/none`);
+  await page.evaluate(
+    (baseUrl, token) => Object.assign(globalThis, { baseUrl, token }),
+    server.url,
+    await createToken(server),
+  );
+  await page.evaluate(await readFile(path.join(folder, 'hook.js'), 'utf8'));
+  const state = async (): Promise<string> => (await page.evaluate('window.face?.state')) as string;
+  await until(async () => (await state()) === 'idle', 20_000 * patience(), 'idle');
+  const told = await page.evaluate(async () => {
+    const scope = globalThis as any;
+    const { session, speak } = scope.face;
+    const silent = new Promise((resolve) => {
+      session.on('silent', ({ utterance }: any) => resolve(utterance));
+    });
+    const isWhole = await speak(new Int16Array(8000).fill(3000));
+    const utterance = await silent;
+    const isShown = document.querySelector('video')!.srcObject === session.stream;
+    scope.leave();
+    while (session.state !== 'ended') {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
+    }
+    return { isWhole, utterance, isShown, states: [...new Set(scope.states)] };
+  });
+  assert.deepEqual(told, {
+    isWhole: true,
+    utterance: 1,
+    isShown: true,
+    states: ['closed', 'connecting', 'idle', 'speaking'],
+  });
+  await page.close();
+});
+
+test('the types of the React package hold in a strict project', async () => {
+  await writeFile(
+    path.join(folder, 'page.tsx'),
+    `import { Mouthpiece, useMouthpiece, type MouthpieceFace } from '@mouthpiece/react';
+    import { useRef } from 'react';
+    export function Page(props: { viewerUrl?: string }) {
+      const ref = useRef<MouthpieceFace>(null);
+      const { state, videoRef, speak } = useMouthpiece({ sessionToken: 't', motion: true });
+      const greet = async () => await speak(await fetch('/voice'), { interrupt: true });
+      return <><Mouthpiece ref={ref} {...props} onEnd={({ reason }) => console.log(reason)} />
+        <video ref={videoRef} onClick={greet} />{state}</>;
+    }`,
+  );
+  const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = '--strict --noEmit --target es2022 --lib es2022,dom --module nodenext';
+  const args = [tsc, ...options.split(' '), '--jsx', 'react-jsx', 'page.tsx'];
+  await run(process.execPath, args, { cwd: folder }).catch((error: { stdout: string }) => {
+    assert.fail(error.stdout);
+  });
+});
+
+test('a realtime model: it speaks, and is told what was heard when the user interrupts', async (t) => {
+  const site = http.createServer();
+  const url = await listen(site);
+  const sockets = new WebSocketServer({ server: site });
+  const events: any[] = [];
+  sockets.on('connection', (socket) => {
+    const tell = (event: object): void => socket.send(JSON.stringify(event));
+    socket.on('message', (text) => {
+      const event = JSON.parse((text as Buffer).toString());
+      events.push(event);
+      if (event.type === 'response.create') {
+        const delta = tone(8).toString('base64');
+        tell({ type: 'response.output_audio.delta', item_id: 'item-1', delta });
+        setTimeout(tell, 2000, { type: 'input_audio_buffer.speech_started' });
+      } else {
+        socket.close();
+      }
+    });
+  });
+  t.onTestFinished(() => {
+    sockets.close();
+    site.close();
+  });
+  const agent = new Example(process.execPath, ['realtime.mjs'], {
+    REALTIME_URL: url.replace('http', 'ws'),
+    REALTIME_KEY: 'k',
+  });
+  t.onTestFinished(() => {
+    agent.child.kill();
+  });
+  const viewer = await join(await agent.says(/viewer: (\S+)/));
+  await until(() => events.length === 2, 20_000 * patience(), 'truncate');
+  await viewer.connection.close();
+  const { type, item_id: item, audio_end_ms: heardMs } = events[1];
+  assert.deepEqual([type, item], ['conversation.item.truncate', 'item-1']);
+  assert.ok(heardMs > 0 && heardMs < 8000, `heard ${heardMs} ms`);
+});
+
+test('an agent in Python', async (t) => {
+  const python = ['python3', '/usr/bin/python3'].find((name) => {
+    try {
+      execFileSync(name, ['-c', 'import websockets'], { stdio: 'ignore' });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  t.skip(python === undefined, 'no Python with the package websockets');
+  const agent = new Example(python!, ['agent.py', 'Hello!'], {
+    PYTHONPATH: path.join(ROOT, 'clients/python/src'),
+  });
+  const viewer = await join(await agent.says(/(http\S+)/));
+  assert.equal(await agent.says(/heard (\d+) ms/), '500');
+  await viewer.connection.close();
+});
+
+test('a video from a sound file', async () => {
+  const [sound, video] = ['speech.wav', 'video.mp4'];
+  const silence = ['-v', 'error', '-f', 'lavfi', '-i', 'sine=frequency=200:duration=0.5', sound];
+  await run('ffmpeg', silence, { cwd: folder });
+  await run(process.execPath, ['video.mjs', sound, video], { cwd: folder, env });
+  assert.equal((await readFile(path.join(folder, video))).toString('latin1', 4, 8), 'ftyp');
+});
