@@ -175,6 +175,25 @@ test('teeth that coloured light makes as red as the lips are still found', async
   );
 });
 
+test('between dark lips nothing of the dark inside is left', async () => {
+  // Thick lips: the landmarks do not reach the upper edge of the opening.
+  const svg =
+    '<path d="M424 596 Q516 520 608 596 Q516 760 424 596Z" fill="#7a4a42"/>' +
+    '<path d="M440 598 Q516 562 592 598 Q516 690 440 598Z" fill="#472a24"/>';
+  const { parts } = await describeFace(await drawnOver('mei', svg));
+  const [x, y] = at(parts, 13);
+  const luma = (dy: number): number =>
+    Math.min(
+      ...[-8, -4, 0, 4, 8].map(
+        (dx) => parts.neutral[Math.round(y + dy) * 512 + Math.round(x) + dx]!,
+      ),
+    );
+  const lip = luma(9);
+  for (const dy of [-7, -6, -5, -4, 4, 5, 6, 7]) {
+    assert.ok(luma(dy) > lip - 14, `luma ${luma(dy)} at ${dy}, lip ${lip}`);
+  }
+});
+
 test('a lower tooth that touches the upper row is cut off it', async () => {
   const mouth = { x: 516, y: 598, halfWidth: 88 };
   const tooth = '<rect x="480" y="606" width="12" height="56" fill="#eee6d8"/>';

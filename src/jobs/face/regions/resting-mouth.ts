@@ -219,6 +219,12 @@ const isTinted = (lip: Lab, shown: Lab): boolean =>
 // this much is not lip.
 const PALER = 7;
 const DARKER = 22;
+/**
+ * The same for dark lips, share of their L*. Not where a moustache covers them: three quarters of the
+ * pixels of bare lips have more than this a*.
+ */
+const DARK_SHARE = 0.38;
+const REDDER_THAN_HAIR = 15;
 /** Black and white: teeth are this much lighter than the lips, L*. */
 const LIGHTER = 15;
 /** Below this |a*| of lips a picture counts as black and white. */
@@ -245,12 +251,19 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
       sample.push(i);
     }
   }
-  const lip = middle(sample.map((i) => labAt(image, i)));
+  const samples = sample.map((i) => labAt(image, i));
+  const lip = middle(samples);
   const shown = middle(
     Array.from(seen.data.keys())
       .filter((i) => seen.data[i]! > 0.9)
       .map((i) => labAt(image, i)),
   );
+  const isBare =
+    quantile(
+      samples.map(({ a }) => a),
+      0.25,
+    ) > REDDER_THAN_HAIR;
+  const darker = isBare ? Math.min(DARKER, DARK_SHARE * lip.l) : DARKER;
   const byTint = shown.a > lip.a - PALER && isTinted(lip, shown);
   const [tintA, tintB] = [shown.a - lip.a, shown.b - lip.b];
   const belongs = (i: number): boolean => {
@@ -259,8 +272,8 @@ function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
       byTint && (a - lip.a) * tintA + (b - lip.b) * tintB > 0.5 * (tintA ** 2 + tintB ** 2);
     const pale = tinted || (lip.a > COLOURLESS ? a < lip.a - PALER : l > lip.l + LIGHTER);
     return within.data[i]! > 0.9
-      ? pale || l < lip.l - DARKER
-      : beyond.data[i]! > 0.1 && l < lip.l - 1.3 * DARKER;
+      ? pale || l < lip.l - darker
+      : beyond.data[i]! > 0.1 && l < lip.l - 1.3 * darker;
   };
   const opening = plane(width, height);
   opening.data.set(seen.data);
