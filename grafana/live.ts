@@ -143,6 +143,7 @@ export async function startPrometheus(target: string): Promise<Prometheus> {
       `--config.file=${folder}/prometheus.yml`,
       `--storage.tsdb.path=${folder}/data`,
       `--web.listen-address=127.0.0.1:${port}`,
+      `--web.user-assets=${import.meta.dirname}`,
       '--log.level=warn',
     ],
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, GOMAXPROCS: '1' } },

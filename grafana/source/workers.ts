@@ -108,6 +108,48 @@ export const workers: Dashboard = {
       ],
     },
     {
+      title: 'What other work takes',
+      panels: [
+        timeseries(
+          'Waiting for the core',
+          'percentunit',
+          'Share of time in which each worker was ready to run while something else ran on its ' +
+            'core. Frames are late by it, whatever the load says.',
+          worker(rate('mouthpiece_worker_run_queue_seconds_total')),
+          { width: 6, min: 0, thresholds: rising(0.02, 0.05) },
+        ),
+        timeseries(
+          'Steal',
+          'percentunit',
+          "Share of time that the hypervisor took from each worker's core for other machines. " +
+            'Only the host can help.',
+          worker(rate('mouthpiece_worker_core_steal_seconds_total')),
+          { width: 6, min: 0, thresholds: rising(0.02, 0.05) },
+        ),
+        timeseries(
+          'Other work on the core',
+          'percentunit',
+          "CPU time of anything but the worker on the worker's core: another process, another " +
+            'server, threads of this one, interrupts.',
+          worker(rate('mouthpiece_worker_core_other_seconds_total')),
+          { width: 6, min: 0, thresholds: rising(0.1, 0.3) },
+        ),
+        timeseries(
+          'Pressure of the host',
+          'percentunit',
+          'Share of time in which some task of the host waited for CPU, memory or disks (Linux ' +
+            'PSI).',
+          [
+            {
+              expr: rate('mouthpiece_host_pressure_seconds_total'),
+              legend: '{{instance}} {{resource}}',
+            },
+          ],
+          { width: 6, min: 0, max: 1 },
+        ),
+      ],
+    },
+    {
       title: 'CPU of a frame',
       panels: [
         timeseries(

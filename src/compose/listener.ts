@@ -1,5 +1,6 @@
 // How a server is reached: REST routes, the WebSockets of sessions, STUN, and the port of operators.
 import { debugRoutes } from '../front/api/debug.ts';
+import { observeCores } from '../front/core-figures.ts';
 import { DescriptorReserve } from '../front/descriptor-reserve.ts';
 import {
   observeHttp,
@@ -73,6 +74,7 @@ export async function openListener(core: ServerCore, parts: ServerSessions): Pro
     admit: () => descriptors.admit(),
   });
   closers.add(() => http.close());
+  observeCores(metrics, () => pool.handles);
   observeServer(metrics, { store, storage, pool, sessions, recorder, bodyBudget, http });
   return http;
 }

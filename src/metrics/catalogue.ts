@@ -2,6 +2,7 @@
 // and the thread that writes it.
 import { CLUSTER_METRICS } from './catalogue-cluster.ts';
 import { CONVERSATION_METRICS } from './catalogue-conversation.ts';
+import { HOST_METRICS } from './catalogue-host.ts';
 import { SERVER_METRICS } from './catalogue-server.ts';
 import { ROOM_METRICS } from './catalogue-rooms.ts';
 import { SESSION_METRICS } from './catalogue-session.ts';
@@ -17,6 +18,7 @@ export const CATALOGUE = {
   ...ROOM_METRICS,
   ...CONVERSATION_METRICS,
   ...WORKER_METRICS,
+  ...HOST_METRICS,
   ...TRANSPORT_METRICS,
   ...STORAGE_METRICS,
   ...CLUSTER_METRICS,

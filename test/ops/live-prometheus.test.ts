@@ -11,8 +11,8 @@ import { type TestServer, startServer } from '../harness/server.ts';
 /** More lines than this on one panel and nobody can read it, or a label is out of bounds. */
 const MAX_SERIES = 120;
 
-/** Rules whose operands need hours of data. */
-const NEEDS_HOURS = new Set(['MouthpieceMemoryGrows']);
+/** Rules whose operands need hours of data, or a server that died. */
+const NEEDS_MORE = new Set(['MouthpieceMemoryGrows', 'MouthpieceServerLost']);
 
 const cleanUps: (() => Promise<unknown> | void)[] = [];
 let server: TestServer;
@@ -62,13 +62,19 @@ for (const { uid, rows } of DASHBOARDS) {
   });
 }
 
+test('alerts link to runbooks that Prometheus serves', async () => {
+  const response = await fetch(`${prometheus.url}/user/runbooks/MouthpieceDown.md`);
+  assert.equal(response.status, 200);
+  assert.match(await response.text(), /^# MouthpieceDown/);
+});
+
 test('every rule is healthy, recorded ones have data, and what alerts compare has data', async () => {
   const problems: string[] = [];
   for (const { name, health, lastError, query, type } of await prometheus.rules()) {
     if (health !== 'ok') {
       problems.push(`${name}: ${health} ${lastError ?? ''}`);
     }
-    if (NEEDS_HOURS.has(name)) {
+    if (NEEDS_MORE.has(name)) {
       continue;
     }
     // Whatever is compared with a number is kept, the comparison taken away.

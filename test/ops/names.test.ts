@@ -197,7 +197,10 @@ test('each alert has its runbook and its test, and each runbook its alert', () =
   const source = read('grafana/prometheus/rules/alerts.yml');
   const tests = read('grafana/prometheus/tests/rules.test.yml');
   for (const alert of alerts) {
-    assert.ok(source.includes(`runbook: grafana/runbooks/${alert}.md`), alert);
+    assert.ok(
+      source.includes(`runbook_url: '{{ $externalURL }}/user/runbooks/${alert}.md'`),
+      alert,
+    );
     assert.ok(
       tests.includes(`exp_annotations`) &&
         tests.includes(`alertname: ${alert}\n        exp_alerts`),
@@ -214,6 +217,7 @@ test('panels that runbooks send people to exist', () => {
     Conversations: 'mouthpiece-conversations',
     REST: 'mouthpiece-rest',
     Redis: 'mouthpiece-redis',
+    Fleet: 'mouthpiece-fleet',
   };
   for (const file of RUNBOOKS) {
     const text = read(file).replaceAll(/\s+/g, ' ');

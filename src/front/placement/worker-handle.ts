@@ -43,6 +43,10 @@ const KILL_DEADLINE_MS = 5000;
 /** A worker thread, from its start to its end. */
 export class WorkerHandle implements WorkerView {
   readonly index: number;
+  /** The core that the thread is pinned to, if any. */
+  readonly cpu: number | undefined;
+  /** Of the kernel; undefined until the thread is ready. */
+  threadId: number | undefined = undefined;
   isReady = false;
   load = 0;
   costPerSession = 0.05;
@@ -76,6 +80,7 @@ export class WorkerHandle implements WorkerView {
     onReady: (handle: WorkerHandle) => void,
   ) {
     this.index = init.index;
+    this.cpu = init.cpu;
     this.#log = log.child({ worker: init.index });
     this.#onReady = onReady;
     const execArgv = ['--disable-warning=ExperimentalWarning'];
@@ -186,6 +191,7 @@ export class WorkerHandle implements WorkerView {
     switch (message.type) {
       case 'ready':
         this.isReady = true;
+        this.threadId = message.threadId;
         if (message.wav2lipCost !== undefined) {
           this.extraCost.set('wav2lip', message.wav2lipCost);
         }
