@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 import { createLogger } from '../src/base/log.ts';
 import { loadConfig } from '../src/config.ts';
 import { ApiKeys } from '../src/front/accounts/api-keys.ts';
-import { connectStore } from '../src/front/process/open-store.ts';
-import { runningPrivateRedis } from '../src/front/process/private-redis.ts';
+import { connectAside } from '../src/front/process/open-store.ts';
+import { storeConfig } from '../src/store-config.ts';
 
 const USAGE = `Usage:
   npm run keys -- create --name NAME [--owner OWNER] [--operator]
@@ -87,8 +87,7 @@ async function revoke(keys: ApiKeys, id: string): Promise<number> {
 
 async function withKeys(work: (keys: ApiKeys) => Promise<number>): Promise<number> {
   const config = loadConfig(process.env);
-  const redisUrl = config.REDIS_URL ?? (await runningPrivateRedis(config.DATA_DIR));
-  const opened = await connectStore({ redisUrl, dataDir: config.DATA_DIR }, createLogger('error'));
+  const opened = await connectAside(storeConfig(config), createLogger('error'));
   try {
     return await work(new ApiKeys(opened.store, config.RATE_LIMIT_RPS));
   } finally {

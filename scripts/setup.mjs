@@ -42,6 +42,7 @@ const TEST_PACKAGES = [
   'fonts-dejavu-core',
   'python3-aiortc',
   'python3-websockets',
+  'openssl',
   'doctest-dev',
   'clang-tidy',
   'clang',

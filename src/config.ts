@@ -8,6 +8,7 @@ import { CLUSTER_SETTINGS } from './cluster-settings.ts';
 import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-settings.ts';
 import { isNetwork } from './front/http/addresses.ts';
 import { STORAGE_SETTINGS, storageProblem } from './storage-settings.ts';
+import { REDIS_SETTINGS, redisProblem } from './redis-settings.ts';
 import { decimal, flag, integer, list, setting, text } from './setting.ts';
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
@@ -87,14 +88,7 @@ export const SETTINGS = {
       'of static videos. Unset: taken from Host and X-Forwarded-Proto of each request.',
   ),
   DATA_DIR: setting(text, './data', 'Directory of everything that must survive a restart.'),
-  REDIS_URL: setting(
-    z
-      .string()
-      .regex(/^(rediss?|unix|valkeys?):\/\//, 'must begin with redis://, rediss:// or unix://'),
-    undefined,
-    'Redis ≥ 6.2 or Valkey; several comma-separated URLs make a cluster. Unset: a private ' +
-      'redis-server under DATA_DIR.',
-  ),
+  ...REDIS_SETTINGS,
   BOOTSTRAP_API_KEY: setting(
     text.min(16, 'must have at least 16 characters'),
     undefined,
@@ -317,6 +311,7 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'TURN_SECRET',
   'LIVEKIT_API_SECRET',
   'REDIS_URL',
+  'REDIS_PASSWORD',
   'ICE_SERVERS',
   'LLM_API_KEY',
   'OPENAI_API_KEY',
@@ -373,7 +368,9 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     problems.push(`${LIVEKIT_SETTINGS.join(', ')}: set all of them or none`);
   }
   problems.push(
-    ...[conversationProblem(values), storageProblem(values)].filter((found) => found !== undefined),
+    ...[conversationProblem, storageProblem, redisProblem]
+      .map((problem) => problem(values))
+      .filter((found) => found !== undefined),
   );
   if (problems.length > 0) {
     throw new ConfigError(problems.join('\n'));

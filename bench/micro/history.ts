@@ -38,7 +38,7 @@ const OWNER = 'bench';
 export async function measureHistory(records: number): Promise<HistoryFigures> {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-bench-'));
   const log = createLogger('silent');
-  const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const opened = await connectStore({ redis: undefined, dataDir }, log);
   const history = new History(opened.store, 30);
   const limits = new ClientLimits(CLIENT_LIMITS, () => {});
   const listener = await listen({

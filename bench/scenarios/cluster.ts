@@ -205,7 +205,7 @@ async function run(context: Context): Promise<Outcome> {
   const redis = await startRedis();
   context.defer(() => redis.close());
   const relay = await measureRelay(context, redis.url);
-  const store = await RedisStore.connect([redis.url], createLogger('silent'));
+  const store = await RedisStore.connect({ urls: [redis.url] }, createLogger('silent'));
   context.defer(() => store.close());
   const heartbeats = await measureRedis(context, store);
   const [direct, relayed] = [relay.directMs, relay.relayedMs].map((times) => quantile(times, 0.5));

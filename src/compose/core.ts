@@ -16,6 +16,7 @@ import { Metrics } from '../metrics/metrics.ts';
 import { watchMainThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
 import { storageOptions } from '../storage-settings.ts';
+import { storeConfig } from '../store-config.ts';
 import { commitHash, packageVersion } from '../version.ts';
 
 /** What a server is composed from. */
@@ -50,7 +51,7 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   closers.add(
     watchMainThread(metrics, () => native.threadCpuMs(), { version, commit: commitHash() }),
   );
-  const opened = await connectStore({ redisUrl: config.REDIS_URL, dataDir: config.DATA_DIR }, log);
+  const opened = await connectStore(storeConfig(config), log);
   closers.add(() => opened.close());
   const { store } = opened;
   observeRedis(metrics, store.client, () => store.ready);

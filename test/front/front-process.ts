@@ -10,7 +10,7 @@ import { openFront } from './harness.ts';
 
 const [dataDir = '', sessionId = ''] = process.argv.slice(2);
 const log = createLogger('error');
-const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+const opened = await connectStore({ redis: undefined, dataDir }, log);
 const { store } = opened;
 const serverId = await serverIdentity(dataDir);
 const config = loadConfig({ DATA_DIR: dataDir, PORT: '0' });

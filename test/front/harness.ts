@@ -173,7 +173,8 @@ export async function startTestFront(options: TestFrontOptions = {}): Promise<Te
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-test-'));
   closers.add(() => rm(dataDir, { recursive: true, force: true }));
   const log = createLogger(process.env['TEST_LOG'] ?? 'silent');
-  const store = await connectStore({ redisUrl: options.redisUrl, dataDir }, log);
+  const redis = options.redisUrl === undefined ? undefined : { urls: [options.redisUrl] };
+  const store = await connectStore({ redis, dataDir }, log);
   closers.add(() => store.close());
   const fixtures = path.join(dataDir, 'fixtures');
   await mkdir(fixtures, { recursive: true });

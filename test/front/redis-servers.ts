@@ -127,7 +127,7 @@ async function form(ports: readonly number[]): Promise<void> {
   }
 }
 
-function launch(directory: string, port: number, more: string[]): ChildProcess {
+export function launch(directory: string, port: number, more: string[]): ChildProcess {
   return spawn(
     'redis-server',
     [
@@ -151,7 +151,7 @@ function launch(directory: string, port: number, more: string[]): ChildProcess {
   );
 }
 
-function end(child: ChildProcess | undefined): Promise<void> {
+export function end(child: ChildProcess | undefined): Promise<void> {
   if (!child || child.exitCode !== null || child.signalCode !== null) {
     return Promise.resolve();
   }
@@ -161,7 +161,7 @@ function end(child: ChildProcess | undefined): Promise<void> {
   });
 }
 
-async function untilAnswers(port: number): Promise<void> {
+export async function untilAnswers(port: number): Promise<void> {
   for (let tries = 0; tries < 400; tries++) {
     const open = await new Promise<boolean>((resolve) => {
       const socket = net.connect(port, '127.0.0.1');
@@ -180,7 +180,7 @@ async function untilAnswers(port: number): Promise<void> {
 }
 
 /** A cluster node also needs its port + 10000, for the bus. */
-async function freePort(withBus = false): Promise<number> {
+export async function freePort(withBus = false): Promise<number> {
   for (;;) {
     const port = 15_000 + Math.floor(Math.random() * 15_000);
     if ((await canBind(port)) && (!withBus || (await canBind(port + 10_000)))) {

@@ -71,8 +71,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/front/sessions/byte-queue.ts MAX_SPARE': 'memory that is kept for the next one who needs it',
   'src/front/process/private-redis.ts MAX_SOCKET_PATH':
     "the length of a path of ours, by the system's bound",
-  'src/front/store/redis.ts SHARED.connectTimeout': 'the client of Redis tries again by itself',
-  'src/front/store/redis.ts SHARED.maxRetriesPerRequest':
+  'src/front/store/redis-client.ts SHARED.connectTimeout':
+    'the client of Redis tries again by itself',
+  'src/front/store/redis-client.ts SHARED.maxRetriesPerRequest':
     'the client of Redis tries again by itself',
   'src/link/speech-ring.ts SPEECH_RING_SECONDS': 'SPEECH_RING_SAMPLES in seconds',
   'src/pipeline/speech/audio-receiver.ts MAX_CONCEALED': 'how long a gap is concealed',

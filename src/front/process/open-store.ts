@@ -1,13 +1,14 @@
 // Connects to the configured Redis, or starts a private one.
 import path from 'node:path';
 import type { Logger } from '../../base/log.ts';
-import { startPrivateRedis } from './private-redis.ts';
+import { runningPrivateRedis, startPrivateRedis } from './private-redis.ts';
 import { RedisStore } from '../store/redis.ts';
+import type { RedisAccess } from '../store/redis-client.ts';
 
 /** Where the database is. */
 export interface StoreConfig {
-  /** One URL, or several separated by commas for a cluster. Undefined: a private redis-server. */
-  readonly redisUrl: string | undefined;
+  /** Undefined: a private redis-server. */
+  readonly redis: RedisAccess | undefined;
   /** Where a private redis-server keeps its files. */
   readonly dataDir: string;
 }
@@ -21,16 +22,13 @@ export interface OpenStore {
 
 /** @throws Error that says what to do when there is no database */
 export async function connectStore(config: StoreConfig, log: Logger): Promise<OpenStore> {
-  if (config.redisUrl !== undefined) {
-    const store = await RedisStore.connect(
-      config.redisUrl.split(',').map((url) => url.trim()),
-      log,
-    );
+  if (config.redis !== undefined) {
+    const store = await RedisStore.connect(config.redis, log);
     return { store, close: () => store.close() };
   }
   const server = await startPrivateRedis(config.dataDir, log);
   try {
-    const store = await RedisStore.connect([server.url], log);
+    const store = await RedisStore.connect({ urls: [server.url] }, log);
     return {
       store,
       async close() {
@@ -47,4 +45,14 @@ export async function connectStore(config: StoreConfig, log: Logger): Promise<Op
       { cause: error },
     );
   }
+}
+
+/** Connects beside a server that may run: to its private redis-server where it has one. */
+export async function connectAside(config: StoreConfig, log: Logger): Promise<OpenStore> {
+  const running =
+    config.redis === undefined ? await runningPrivateRedis(config.dataDir) : undefined;
+  return await connectStore(
+    running === undefined ? config : { ...config, redis: { urls: [running] } },
+    log,
+  );
 }

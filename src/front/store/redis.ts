@@ -1,28 +1,15 @@
-// The connection to Redis: one server, a unix socket or a cluster. Commands fail at once while it
-// is disconnected. Scripts run by digest.
+// The connection to Redis. Commands fail at once while it is disconnected. Scripts run by digest.
 import { createHash } from 'node:crypto';
-import { Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { ServiceError } from '../../base/errors.ts';
 import { after, guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
+import { createRedisClient, isSentinelUrl, type RedisAccess } from './redis-client.ts';
 import type { Script } from './scripts.ts';
 
 /** A reply of Redis to a script. */
 export type RedisValue = string | number | null | RedisValue[];
-
-/** Time limit of a command. After it, the caller gets STORE_UNAVAILABLE. */
-const COMMAND_TIMEOUT_MS = 2000;
-
-const SHARED = {
-  protocol: 2, // RESP2: the same replies from Redis 6.2 to 8 and Valkey
-  commandTimeout: COMMAND_TIMEOUT_MS,
-  connectTimeout: 2000,
-  maxRetriesPerRequest: 1,
-  autoResendUnfulfilledCommands: false, // a command that may have run must not run twice
-  disableClientInfo: true,
-} as const;
-const retryDelayMs = (attempt: number): number => Math.min(1000, 25 * 2 ** Math.min(attempt, 6));
 
 /**
  * Redis for all stores. Every method rejects with STORE_UNAVAILABLE when Redis does not respond.
@@ -46,32 +33,19 @@ export class RedisStore {
   }
 
   /**
-   * Connects to `urls`: one `redis://`, `rediss://` or `unix://` URL, or several for a cluster.
+   * Connects.
    * @throws Error that says what to do when Redis does not respond within `timeoutMs`
    */
-  static async connect(
-    urls: readonly string[],
-    log: Logger,
-    timeoutMs = 10_000,
-  ): Promise<RedisStore> {
-    const client =
-      urls.length > 1
-        ? clusterClient(urls)
-        : new Redis({
-            ...SHARED,
-            ...parseUrl(urls[0] as string),
-            lazyConnect: true,
-            enableOfflineQueue: false,
-            retryStrategy: retryDelayMs,
-          });
+  static async connect(access: RedisAccess, log: Logger, timeoutMs = 10_000): Promise<RedisStore> {
+    const client = createRedisClient(access);
     const store = new RedisStore(client, log);
     try {
       await becomesReady(client, timeoutMs);
     } catch (error) {
       client.disconnect();
       throw new Error(
-        `Redis at ${urls.map(withoutPassword).join(', ')} does not answer ` +
-          `(${(error as Error).message}). Start it, or correct REDIS_URL.`,
+        `Redis at ${access.urls.map(withoutPassword).join(', ')} does not answer ` +
+          `(${(error as Error).message}). Start it, or correct ${settingsOf(access)}.`,
         { cause: error },
       );
     }
@@ -162,56 +136,8 @@ export class RedisStore {
   }
 }
 
-function clusterClient(urls: readonly string[]): Cluster {
-  const nodes = urls.map(parseUrl);
-  const { username, password, tls } = nodes[0] as Address;
-  return new Cluster(
-    nodes.map(({ host, port }) => ({ host: host as string, port: port as number })),
-    {
-      lazyConnect: true,
-      enableOfflineQueue: false,
-      clusterRetryStrategy: retryDelayMs,
-      slotsRefreshTimeout: 2000,
-      maxRedirections: 8,
-      retryDelayOnFailover: 100,
-      retryDelayOnClusterDown: 100,
-      redisOptions: {
-        ...SHARED,
-        ...(username ? { username } : {}),
-        ...(password ? { password } : {}),
-        ...(tls ? { tls } : {}),
-      },
-    },
-  );
-}
-
-interface Address {
-  path?: string;
-  host?: string;
-  port?: number;
-  db?: number;
-  username?: string;
-  password?: string;
-  tls?: { servername: string };
-}
-
-function parseUrl(url: string): Address {
-  if (url.startsWith('unix://')) {
-    return { path: url.slice('unix://'.length) };
-  }
-  const { hostname, port, username, password, pathname, protocol } = new URL(
-    url.replace(/^valkey/, 'redis'),
-  );
-  const db = Number(pathname.slice(1) || 0);
-  return {
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || 6379),
-    db,
-    ...(username ? { username: decodeURIComponent(username) } : {}),
-    ...(password ? { password: decodeURIComponent(password) } : {}),
-    ...(protocol === 'rediss:' ? { tls: { servername: hostname } } : {}),
-  };
-}
+const settingsOf = ({ urls }: RedisAccess): string =>
+  isSentinelUrl(urls[0]!) ? 'REDIS_URL or REDIS_SENTINEL_MASTER' : 'REDIS_URL';
 
 const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, '//');
 

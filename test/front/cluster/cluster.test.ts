@@ -49,7 +49,7 @@ afterEach(async () => {
 });
 
 async function startNode(id: string): Promise<TestNode> {
-  const store = await RedisStore.connect([redis.url], log);
+  const store = await RedisStore.connect({ urls: [redis.url] }, log);
   const tokens = new SessionTokens(store, 60);
   const quota = new SessionQuota(store, 5);
   const metrics = new Metrics();

@@ -22,7 +22,7 @@ const open = (serverId = 'server-a'): Promise<SessionRecorder> =>
 
 beforeAll(async () => {
   redis = await startRedis();
-  store = await RedisStore.connect([redis.url], log);
+  store = await RedisStore.connect({ urls: [redis.url] }, log);
   history = new History(store, 30);
 });
 afterAll(async () => {

@@ -26,18 +26,18 @@ const pidOf = async (store: RedisStore): Promise<number> =>
 
 test('data is kept across an orderly stop and a start', async () => {
   const dataDir = path.join(directory, 'orderly');
-  const first = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const first = await connectStore({ redis: undefined, dataDir }, log);
   await first.store.use((client) => client.set('k', 'v'));
   await first.close();
   assert.equal(await runningPrivateRedis(dataDir), undefined);
-  const second = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const second = await connectStore({ redis: undefined, dataDir }, log);
   assert.equal(await second.store.use((client) => client.get('k')), 'v');
   await second.close();
 });
 
 test('it listens on no TCP port, and only this user may open its socket', async () => {
   const dataDir = path.join(directory, 'closed');
-  const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const opened = await connectStore({ redis: undefined, dataDir }, log);
   const [, port] = (await opened.store.use((client) => client.config('GET', 'port'))) as [
     string,
     string,
@@ -51,7 +51,7 @@ test('it listens on no TCP port, and only this user may open its socket', async 
 
 test('when it is killed it is restarted with its data; requests meanwhile are refused quickly', async () => {
   const dataDir = path.join(directory, 'killed');
-  const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const opened = await connectStore({ redis: undefined, dataDir }, log);
   await opened.store.use((client) => client.set('k', 'kept'));
   const pid = await pidOf(opened.store);
   assert.ok(pid);
@@ -74,7 +74,7 @@ test('when it is killed it is restarted with its data; requests meanwhile are re
 
 test('a restart that fails for lack of processes or descriptors is retried until it succeeds', async (t) => {
   const dataDir = path.join(directory, 'unstartable');
-  const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const opened = await connectStore({ redis: undefined, dataDir }, log);
   t.onTestFinished(() => opened.close());
   const pid = await pidOf(opened.store);
   const back = new Promise<void>((resolve) => {
@@ -103,7 +103,7 @@ test('after kill -9 of the server its redis-server ends too, and a new server fi
       `
     import { connectStore } from ${JSON.stringify(index)};
     import { createLogger } from ${JSON.stringify(logModule)};
-    const config = { redisUrl: undefined, dataDir: ${JSON.stringify(dataDir)} };
+    const config = { redis: undefined, dataDir: ${JSON.stringify(dataDir)} };
     const { store } = await connectStore(config, createLogger('silent'));
     await store.use((client) => client.set('k', 'survives'));
     console.log(/process_id:(\\d+)/.exec(await store.use((client) => client.info('server')))[1]);
@@ -114,7 +114,7 @@ test('after kill -9 of the server its redis-server ends too, and a new server fi
   const pid = Number(String((await once(child.stdout, 'data'))[0]));
   assert.ok(pid);
   child.kill('SIGKILL');
-  const second = await connectStore({ redisUrl: undefined, dataDir }, log); // waits for the orphan to end
+  const second = await connectStore({ redis: undefined, dataDir }, log); // waits for the orphan to end
   assert.equal(await second.store.use((client) => client.get('k')), 'survives');
   assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   await second.close();
@@ -122,9 +122,9 @@ test('after kill -9 of the server its redis-server ends too, and a new server fi
 
 test('a second server on the same directory is refused with a message', async () => {
   const dataDir = path.join(directory, 'twice');
-  const opened = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const opened = await connectStore({ redis: undefined, dataDir }, log);
   await assert.rejects(
-    connectStore({ redisUrl: undefined, dataDir }, log),
+    connectStore({ redis: undefined, dataDir }, log),
     /Another server is using .*twice/,
   );
   assert.equal(await opened.store.ping(), true, 'the first one goes on');
@@ -133,7 +133,7 @@ test('a second server on the same directory is refused with a message', async ()
 
 test('a stale socket file and a very long directory name do not prevent the start', async () => {
   const dataDir = path.join(directory, 'x'.repeat(120));
-  const first = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const first = await connectStore({ redis: undefined, dataDir }, log);
   const url = await runningPrivateRedis(dataDir);
   assert.ok(url && Buffer.byteLength(url) < 115);
   await first.close();
@@ -149,14 +149,14 @@ test('a stale socket file and a very long directory name do not prevent the star
   await once(stale.stdout, 'data');
   stale.kill('SIGKILL'); // leaves its socket file behind
   await once(stale, 'exit');
-  const second = await connectStore({ redisUrl: undefined, dataDir }, log);
+  const second = await connectStore({ redis: undefined, dataDir }, log);
   assert.equal(await second.store.ping(), true);
   await second.close();
 });
 
 test('an address where nothing listens is reported in one line', async () => {
   await assert.rejects(
-    RedisStore.connect(['redis://user:hidden@127.0.0.1:1'], log, 300),
+    RedisStore.connect({ urls: ['redis://user:hidden@127.0.0.1:1'] }, log, 300),
     (error: Error) => {
       assert.match(
         error.message,

@@ -17,7 +17,7 @@ let redis: TestRedis;
 let store: RedisStore;
 beforeAll(async () => {
   redis = await startRedis();
-  store = await RedisStore.connect([redis.url], log);
+  store = await RedisStore.connect({ urls: [redis.url] }, log);
 });
 afterAll(async () => {
   await store.close();

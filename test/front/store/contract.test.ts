@@ -29,7 +29,7 @@ for (const [kind, start] of [
     let store: RedisStore;
     beforeAll(async () => {
       redis = await start();
-      store = await RedisStore.connect(redis.url.split(','), createLogger('silent'));
+      store = await RedisStore.connect({ urls: redis.url.split(',') }, createLogger('silent'));
     });
     afterAll(async () => {
       await store.close();
