@@ -384,9 +384,9 @@ class Builder {
    * missed times the gradient there.
    */
   void lags() {
-    // Pixels at 512x512: the smallest jump that is visible at arm's length, and what the grid
-    // bears. Grey levels, root mean square.
-    constexpr float LEAST = .3f, MOST = 3, ERROR = 2.2f;
+    // Pixels at 512x512: the smallest jump that is visible at arm's length, and less than a breath
+    // lifts plain cloth. Grey levels, root mean square.
+    constexpr float LEAST = .3f, MOST = .8f, ERROR = 2.2f;
     const int across = (model_.x1 - model_.x0) / 16, down = (model_.y1 - model_.y0) / 16;
     for (int by = 0; by < down; by++) {
       for (int bx = 0; bx < across; bx++) {

@@ -46,16 +46,11 @@ Renderer::Renderer(const Model& model, const Warp& warp)
       head_(model.weight.size()),
       head_nodes_(model.weight.size()),
       nodes_(model.weight.size()),
-      last_nodes_(model.weight.size()),
       upper_(model.weight.size()),
       lower_(model.weight.size()),
       local_(model.weight.size()),
       seam_(model.weight.size(), 0),
-      missed_(model.lag.size(), 0),
-      drawn_x_(model.lag.size(), 0),
-      drawn_y_(model.lag.size(), 0),
-      steps_(model.lag.size(), 0),
-      row_steps_(size_t(model.columns), 0) {
+      drawn_(model.lag.size()) {
   // Eight rows of luma and their chroma.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);
@@ -81,8 +76,6 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   if (first) {
     std::memcpy(picture.data(), model_.asset.luma, picture.size());
     std::fill(dirty.begin(), dirty.end(), uint8_t(1));
-    std::fill(last_nodes_.x.begin(), last_nodes_.x.end(), int16_t(0));
-    std::fill(last_nodes_.y.begin(), last_nodes_.y.end(), int16_t(0));
     mouth_drawn_ = eyes_drawn_[0] = eyes_drawn_[1] = {};
   }
   if (!mouth_same) {
@@ -138,7 +131,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     }
   }
   draw_blocks(dirty, picture.data());
-  forget_drawn(dirty, motion);
+  remember_drawn(dirty, motion);
   const auto& [mouth, left, right] = overlays;
   if (mouth.redrawn && !mouth.now.empty()) {
     draw_mouth(mouth.now, picture.data());
@@ -152,7 +145,6 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   mouth_drawn_ = mouth.now;
   eyes_drawn_[0] = left.now;
   eyes_drawn_[1] = right.now;
-  last_nodes_.swap(nodes_);
   last_articulation_ = articulation_;
   last_pose_ = pose_;
   last_mood_ = mood_;
@@ -196,80 +188,69 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
 }
 
 /**
- * Marks the blocks whose nodes have moved farther than their lag since they were drawn, and those
- * that have come to rest. What a block has missed is bounded by the sum of its steps.
+ * Marks the blocks of which a node is farther than the block's lag from where it was when the block
+ * was drawn, and those that have come to rest. A sway there and back is drawn when it is seen, not
+ * when the way adds up.
  */
 void Renderer::mark_changes(std::span<uint8_t> dirty) {
   const Model& m = model_;
-  constexpr int PER_BLOCK = 16 / NODE_STEP;
-  // A block in motion has this added to its step: it is not at rest.
-  constexpr int16_t MOVED = 1 << 14;
   const int across = (m.x1 - m.x0) / 16, down = (m.y1 - m.y0) / 16;
-  std::fill(steps_.begin(), steps_.end(), int16_t(0));
-  for (int j = 0; j < m.rows; j++) {
-    const size_t first = size_t(m.node(0, j));
-    const int16_t* x = nodes_.x.data() + first;
-    const int16_t* y = nodes_.y.data() + first;
-    const int16_t* was_x = last_nodes_.x.data() + first;
-    const int16_t* was_y = last_nodes_.y.data() + first;
-    // Branchless and in 16 bits (MAX_SHIFT), so that the compiler vectorises it.
-    int16_t* __restrict steps = row_steps_.data();
-    for (int i = 0; i < m.columns; i++) {
-      const int16_t dx = int16_t(x[i] - was_x[i]), dy = int16_t(y[i] - was_y[i]);
-      const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
-      steps[i] = int16_t(std::max(far_x, far_y) | ((x[i] | y[i]) != 0 ? MOVED : 0));
-    }
-    // A node on the border of two blocks moves pixels of both.
-    const int above = std::max(0, j - 1) / PER_BLOCK, below = std::min(m.rows - 2, j) / PER_BLOCK;
-    int16_t* row_above = steps_.data() + above * across;
-    int16_t* row_below = steps_.data() + below * across;
-    for (int b = 0; b < across; b++) {
-      const int16_t* s = steps + b * PER_BLOCK;
-      int16_t most = 0, moved = 0;
-      for (int i = 0; i <= PER_BLOCK; i++) {
-        most = std::max(most, int16_t(s[i] & (MOVED - 1)));
-        moved = int16_t(moved | s[i]);
-      }
-      for (int16_t* block : {row_above + b, row_below + b}) {
-        *block =
-            int16_t(std::max(int16_t(*block & (MOVED - 1)), most) | ((*block | moved) & MOVED));
-      }
-    }
-  }
   for (int by = 0; by < down; by++) {
     uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
     for (int bx = 0; bx < across; bx++) {
       const size_t k = size_t(by * across + bx);
-      missed_[k] += steps_[k] & (MOVED - 1);
-      const bool at_rest = steps_[k] < MOVED;
-      if (missed_[k] > (at_rest ? 0 : m.lag[k])) {
+      // Branchless, in 16 bits (MAX_SHIFT) and by eights, so that the compiler vectorises it.
+      int16_t farthest[Drawn::LANES] = {}, moved[Drawn::LANES] = {};
+      for (int j = 0; j < Drawn::ROWS; j++) {
+        const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
+        const int16_t* x = nodes_.x.data() + first;
+        const int16_t* y = nodes_.y.data() + first;
+        const int16_t* was_x = drawn_[k].x[j];
+        const int16_t* was_y = drawn_[k].y[j];
+        for (int i = 0; i < Drawn::LANES; i++) {
+          const int16_t dx = int16_t(x[i] - was_x[i]), dy = int16_t(y[i] - was_y[i]);
+          const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
+          farthest[i] = std::max(farthest[i], std::max(far_x, far_y));
+          moved[i] = int16_t(moved[i] | x[i] | y[i]);
+        }
+      }
+      int16_t most = 0, any = 0;
+      for (int i = 0; i <= PER_BLOCK; i++) {
+        most = std::max(most, farthest[i]);
+        any = int16_t(any | moved[i]);
+      }
+      if (most > (any == 0 ? 0 : m.lag[k])) {
         row[bx] = 1;
       }
     }
   }
 }
 
-/** Blocks that have been drawn have missed nothing. Says how what they show has moved. */
-void Renderer::forget_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion) {
+/** Remembers where the nodes of drawn blocks are. Says how what they show has moved. */
+void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion) {
   const Model& m = model_;
-  constexpr int MIDDLE = 8 / NODE_STEP, PER_BLOCK = 16 / NODE_STEP, QUARTER = SUBPIXEL / 4;
+  constexpr int MIDDLE = PER_BLOCK / 2, QUARTER = SUBPIXEL / 4;
   std::fill(motion.begin(), motion.end(), int16_t(0));
   const int across = (m.x1 - m.x0) / 16;
-  for (size_t k = 0; k < missed_.size(); k++) {
+  for (size_t k = 0; k < drawn_.size(); k++) {
     const int bx = int(k) % across, by = int(k) / across;
     const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
     if (!dirty[at]) {
       continue;
     }
-    missed_[k] = 0;
-    const auto middle = size_t(m.node(bx * PER_BLOCK + MIDDLE, by * PER_BLOCK + MIDDLE));
-    const int16_t x = nodes_.x[middle], y = nodes_.y[middle];
+    Drawn& drawn = drawn_[k];
     if (!motion.empty()) {
-      motion[2 * at] = int16_t((drawn_x_[k] - x + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
-      motion[2 * at + 1] = int16_t((drawn_y_[k] - y + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
+      const auto middle = size_t(m.node(bx * PER_BLOCK + MIDDLE, by * PER_BLOCK + MIDDLE));
+      const int x = drawn.x[MIDDLE][MIDDLE] - nodes_.x[middle],
+                y = drawn.y[MIDDLE][MIDDLE] - nodes_.y[middle];
+      motion[2 * at] = int16_t((x + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
+      motion[2 * at + 1] = int16_t((y + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
     }
-    drawn_x_[k] = x;
-    drawn_y_[k] = y;
+    for (int j = 0; j < Drawn::ROWS; j++) {
+      const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
+      std::memcpy(drawn.x[j], nodes_.x.data() + first, sizeof drawn.x[j]);
+      std::memcpy(drawn.y[j], nodes_.y.data() + first, sizeof drawn.y[j]);
+    }
   }
 }
 

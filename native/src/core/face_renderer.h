@@ -55,15 +55,18 @@ class Renderer {
   struct Shifts {
     std::vector<int16_t> x, y;
     explicit Shifts(size_t nodes) : x(nodes + 8, 0), y(nodes + 8, 0) {}  // tiles read 8 nodes
-    void swap(Shifts& other) {
-      x.swap(other.x);
-      y.swap(other.y);
-    }
   };
   /** Displacements or positions of all nodes, pixels. */
   struct Places {
     std::vector<float> x, y;
     explicit Places(size_t nodes) : x(nodes, 0.f), y(nodes, 0.f) {}
+  };
+
+  static constexpr int PER_BLOCK = 16 / NODE_STEP;
+  /** Displacements of a macroblock's nodes when it was drawn; those right of it are not used. */
+  struct Drawn {
+    static constexpr int ROWS = PER_BLOCK + 1, LANES = 8;
+    int16_t x[ROWS][LANES] = {}, y[ROWS][LANES] = {};
   };
 
   /** Where to draw: the planes' first pixel and the luma stride (twice that of chroma). */
@@ -90,7 +93,7 @@ class Renderer {
   void displace_head();
   void displace_mouth();
   void mark_changes(std::span<uint8_t> dirty);
-  void forget_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
+  void remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
   void mark(Box box, std::span<uint8_t> dirty) const;
   void mark_relief(std::span<uint8_t> dirty) const;
   bool touched(Box box, std::span<const uint8_t> dirty) const;
@@ -119,22 +122,16 @@ class Renderer {
   Mood last_mood_;
   Mouth mouth_;
   MouthInterior interior_;
-  Places head_;                // displacement of each node by the head's pose
-  Shifts head_nodes_;          // the same in 1/SUBPIXEL pixel
-  Shifts nodes_, last_nodes_;  // total displacement, on the side of the seam where the node is
-  Shifts upper_, lower_;       // the same on either side of the seam; only near the mouth
+  Places head_;           // displacement of each node by the head's pose
+  Shifts head_nodes_;     // the same in 1/SUBPIXEL pixel
+  Shifts nodes_;          // total displacement, on the side of the seam where the node is
+  Shifts upper_, lower_;  // the same on either side of the seam; only near the mouth
   Places local_;  // position of each node in the mouth's coordinates without the head's pose; only
                   // near the mouth
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
   int relief_ = 0;             // strength of the relief, 0 to RELIEF_STEPS
   Box mouth_drawn_, eyes_drawn_[2];
-  // Of each macroblock of the grid, in 1/SUBPIXEL pixel: how far its nodes have moved since it was
-  // drawn, and in this frame.
-  std::vector<int32_t> missed_;
-  /** Displacement of each macroblock's middle when it was drawn, in 1/SUBPIXEL pixel. */
-  std::vector<int16_t> drawn_x_, drawn_y_;
-  std::vector<int16_t> steps_;
-  std::vector<int16_t> row_steps_;  // of the nodes of a row
+  std::vector<Drawn> drawn_;  // of each macroblock of the grid
   std::vector<uint8_t> by_upper_, by_lower_;
 };
 
