@@ -1,6 +1,7 @@
 // The face asset: one file with everything that the renderer needs of one person. Made by
 // src/jobs/face, drawn by native/src/core/face_*.
 import { demand } from './face-asset-error.ts';
+import { isSide, MAX_SIDE, MIN_SIDE } from './face-asset-size.ts';
 import { i420Bytes } from './picture.ts';
 
 /*
@@ -10,7 +11,7 @@ import { i420Bytes } from './picture.ts';
  *   0   6   "MPFACE"
  *   6   u16 version (1)
  *   8   u32 total length in bytes
- *   12  u16 width, u16 height of the picture: multiples of 16, 128 to 1024 (creation makes 512x512)
+ *   12  u16 width, u16 height of the picture: multiples of 16, 128 to 1280 (creation: FACE_SIZES)
  *   16  u32 number of sections, at most 32
  *   64  section table, 32 bytes each: name (16 bytes of ASCII, zero padded), u32 offset,
  *       u32 length, 8 bytes zero
@@ -231,8 +232,8 @@ const cellsOf = (width: number, height: number): number =>
 export function encodeFaceAsset(parts: FaceAssetParts): Uint8Array {
   const { width, height } = parts;
   demand(
-    [width, height].every((n) => Number.isInteger(n) && n % 16 === 0 && n >= 128 && n <= 1024),
-    'width and height must be multiples of 16 from 128 to 1024',
+    [width, height].every(isSide),
+    `width and height must be multiples of 16 from ${MIN_SIDE} to ${MAX_SIDE}`,
   );
   demand(
     parts.neutral.length === i420Bytes(width, height),
@@ -319,10 +320,7 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
   demand(view.getUint32(8, true) === bytes.length, 'it is cut short');
   const width = view.getUint16(12, true);
   const height = view.getUint16(14, true);
-  demand(
-    [width, height].every((n) => n % 16 === 0 && n >= 128 && n <= 1024),
-    'impossible picture size',
-  );
+  demand([width, height].every(isSide), 'impossible picture size');
   const count = view.getUint32(16, true);
   demand(
     count <= MAX_SECTIONS && PREFIX_BYTES + count * ENTRY_BYTES <= bytes.length,

@@ -250,7 +250,7 @@ export class FrameScheduler {
   /** Lets each session check its limits, removes those that ended, and counts the rest. */
   #poll(): void {
     const nowMs = this.#nowMs();
-    let [connecting, idle, speaking, audioOnlyIdle, audioOnlySpeaking] = [0, 0, 0, 0, 0];
+    let [connecting, idle, speaking, idleWeight, speakingWeight] = [0, 0, 0, 0, 0];
     for (const session of this.#sessions.values()) {
       try {
         session.poll(nowMs);
@@ -263,14 +263,14 @@ export class FrameScheduler {
         connecting++;
       } else if (session.state.isSpeaking) {
         speaking++;
-        audioOnlySpeaking += session.isAudioOnly ? 1 : 0;
+        speakingWeight += session.isAudioOnly ? 0 : session.weight;
       } else {
         idle++;
-        audioOnlyIdle += session.isAudioOnly ? 1 : 0;
+        idleWeight += session.isAudioOnly ? 0 : session.weight;
       }
     }
     this.#setSessionGauges(connecting, idle, speaking);
-    this.#load.setSessions(idle - audioOnlyIdle, speaking - audioOnlySpeaking);
+    this.#load.setSessions(idleWeight, speakingWeight);
   }
 
   #setSessionGauges(connecting: number, idle: number, speaking: number): void {

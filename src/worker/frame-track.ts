@@ -77,7 +77,7 @@ export class FrameTrack {
    * @param output shared by the sessions of this thread: see `VideoTrack`
    */
   async open(codec: VideoCodec, bitrateKbps: number, output: Uint8Array): Promise<void> {
-    const video = new VideoTrack(codec, bitrateKbps, output);
+    const video = new VideoTrack(codec, bitrateKbps, output, this.renderer.size);
     if (this.video === undefined) {
       this.renderer.draw(0, this.articulation.values, false);
     }

@@ -50,7 +50,7 @@ export class LoadReporter {
     this.#joined++;
   }
 
-  /** Sessions with a picture, as counted last. Audio alone costs next to nothing. */
+  /** Weights of the sessions with a picture, as counted last. Audio alone costs next to nothing. */
   setSessions(idle: number, speaking: number): void {
     this.#speakingEquivalents = speaking + idle * IDLE_SHARE;
   }

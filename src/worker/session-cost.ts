@@ -31,7 +31,7 @@ export async function measureSessionCost(
     motion,
     startFrame: 0,
   });
-  const video = new VideoTrack('vp8', videoBitrateKbps);
+  const video = new VideoTrack('vp8', videoBitrateKbps, undefined, renderer.size);
   const state = model.createState();
   let startMs = 0;
   for (let frame = 0; frame < FRAMES; frame++) {

@@ -4,6 +4,7 @@ import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { OfferSpec, SessionSpec } from '../link/messages.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
+import { pictureWeight } from '../media/picture.ts';
 import type { FaceCommand } from '../media/face-command.ts';
 import type { Exemplar } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
@@ -108,6 +109,11 @@ export class WorkerSession implements PeerListener, InferenceListener {
     } else {
       this.#face.obey(command);
     }
+  }
+
+  /** What its picture costs: see pictureWeight. */
+  get weight(): number {
+    return pictureWeight(this.frames.renderer.size);
   }
 
   get id(): string {

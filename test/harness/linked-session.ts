@@ -11,6 +11,7 @@ export const NO_SPEECH: SpeechPort = {
 
 /** A session that does nothing but what `parts` say. */
 export const linkedSession = (parts: Partial<LinkedSession> = {}): LinkedSession => ({
+  size: { width: 512, height: 512 },
   id: 's',
   send() {},
   offer() {},

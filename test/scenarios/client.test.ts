@@ -2,16 +2,20 @@
 // interruption, reconnection, figures, and the browser's rules for sound.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import type { Page } from 'puppeteer-core';
 import { afterAll, beforeAll, beforeEach, test } from 'vitest';
+import { sleep } from '../../src/base/time.ts';
 import type { TestBrowser } from '../harness/browser.ts';
-import { createToken, startServer, type TestServer } from '../harness/server.ts';
+import { patience } from '../harness/machine.ts';
+import { createToken, ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { accessProblems } from '../harness/page-checks.ts';
 import { OUT } from '../harness/speech.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
+import { until } from '../harness/until.ts';
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -254,6 +258,46 @@ test('the motion of the face is known when its frame is shown, to those who ask'
   assert.ok(told.visemes.length > 3 && told.visemes.includes('sil'), told.visemes.join(' '));
   assert.deepEqual(told.words, ['a', 'e']);
   assert.ok(told.jaw > 0.1, `jawOpen is ${told.jaw} at most`);
+});
+
+test('a face made for 1280x720 is seen in that size, and only faces of its size may follow', async () => {
+  const form = new FormData();
+  const portrait = await readFile(path.join(ROOT, 'models/faces/noah.webp'));
+  form.set('image', new File([portrait], 'me.webp'));
+  form.set('size', '1280x720');
+  const headers = { 'x-service-api-key': server.apiKey };
+  const made = await fetch(`${server.url}/faces`, { method: 'POST', headers, body: form });
+  const { id } = (await made.json()) as { id: string };
+  const isMade = async () => {
+    await sleep(300); // requests of a key are limited
+    const reply = await fetch(`${server.url}/faces/${id}`, { headers });
+    return ((await reply.json()) as { status: string }).status === 'completed';
+  };
+  await until(isMade, 60_000 * patience());
+  await page.evaluate(
+    async (token) => {
+      await (globalThis as any).open(token);
+    },
+    await createToken(server, { faceId: id }),
+  );
+  const told = await page.evaluate(async () => {
+    const { session, until: event, video } = globalThis as any;
+    await session.speak(Int16Array.from({ length: 8000 }, (_, at) => 9000 * Math.sin(at / 12)));
+    await event('silent');
+    while (video.videoWidth === 0) {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 50);
+      });
+    }
+    session.command({ type: 'face', faceId: 'ava' });
+    const { message } = await event('rejected');
+    const { width, height } = session.videoMetadata;
+    return { seen: [video.videoWidth, video.videoHeight], told: [width, height], message };
+  });
+  assert.deepEqual(told.seen, [1280, 720]);
+  assert.deepEqual(told.told, [1280, 720]);
+  assert.match(told.message, /512x512.*1280x720/);
+  await page.screenshot({ path: `${OUT}/face-1280x720.png` });
 });
 
 test('the element, in a page of another origin: one script tag, a token from its own server', async () => {

@@ -126,7 +126,7 @@ Asset parse_asset(std::span<const uint8_t> bytes) {
   Asset asset;
   asset.width = read<uint16_t>(bytes, 12);
   asset.height = read<uint16_t>(bytes, 14);
-  const auto possible = [](int size) { return size % 16 == 0 && size >= 128 && size <= 1024; };
+  const auto possible = [](int size) { return size % 16 == 0 && size >= 128 && size <= 1280; };
   demand(possible(asset.width) && possible(asset.height), "impossible picture size");
   const size_t pixels = size_t(asset.width) * size_t(asset.height);
 

@@ -12,8 +12,9 @@ constexpr float BREATH_LIFT = 1.6f;  // pixels at 512x512
 // Shares of the face's height.
 constexpr float BROW_LIFT = .034f, FROWN = .024f, CHEEK_LIFT = .022f;
 
-constexpr float HEAD_MARGIN = 32;  // largest displacement of a node by the head's pose, pixels
-constexpr float SEAM_MARGIN = 7;   // distance of a node from a lip's edge that may cross its cell
+// Largest displacement of a node by the head's pose, pixels at 512x512.
+constexpr float HEAD_MARGIN = 32;
+constexpr float SEAM_MARGIN = 7;  // distance of a node from a lip's edge that may cross its cell
 
 /**
  * Rounds to nearest, ties away from 0. A loop without calls, so that the compiler vectorises it.
@@ -31,12 +32,17 @@ int16_t to_subpixels(float pixels) {
   return out;
 }
 
+/** Size of the picture in that of 512x512: heads fill its shorter side. */
+float picture_scale(const Asset& asset) {
+  return float(std::min(asset.width, asset.height)) / 512;
+}
+
 }  // namespace
 
 /** The pose of head and brows. For small angles it is linear in its parameters. */
 void Renderer::displace_head() {
   const Model& m = model_;
-  const float scale = float(m.asset.height) / 512;
+  const float scale = picture_scale(m.asset);
   const float sx = pose_.shift_x * scale, sy = pose_.shift_y * scale,
               rise = -pose_.breath * BREATH_LIFT * scale;
   const float brows = m.asset.limits.brow * m.face_height,
@@ -88,8 +94,8 @@ void Renderer::displace_mouth() {
       bottom = std::max(bottom, p.y);
     }
   }
-  const Box box =
-      grid_box(left - HEAD_MARGIN, top - HEAD_MARGIN, right + HEAD_MARGIN, bottom + HEAD_MARGIN);
+  const float margin = HEAD_MARGIN * picture_scale(m.asset);
+  const Box box = grid_box(left - margin, top - margin, right + margin, bottom + margin);
   for (int j = (box.y0 - m.y0) / NODE_STEP; j <= (box.y1 - m.y0) / NODE_STEP; j++) {
     for (int i = (box.x0 - m.x0) / NODE_STEP; i <= (box.x1 - m.x0) / NODE_STEP; i++) {
       const size_t k = size_t(m.node(i, j));

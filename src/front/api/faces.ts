@@ -1,6 +1,7 @@
 // The routes of faces: upload a portrait, ask for the progress, list, preview, delete.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
+import { FACE_SIZES, FRAMINGS } from '../../media/face-look.ts';
 import { uploadedFile } from '../http/body.ts';
 import { empty, file, json } from '../http/reply.ts';
 import { type MultipartFile, route, type Route } from '../http/route.ts';
@@ -23,6 +24,9 @@ export const faceSchema = z
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
     status: z.enum(['pending', 'processing', 'completed', 'failed']),
+    size: z.enum(FACE_SIZES).meta({ description: 'Width and height of its pictures, in pixels.' }),
+    framing: z.enum(FRAMINGS),
+    background: z.string(),
     thumbnail_url: z
       .string()
       .optional()
@@ -35,7 +39,8 @@ export const warningsSchema = z.array(z.string()).meta({
   description:
     'Codes of what could be better about the portrait: ROTATED (it was upside down or on its side, ' +
     'and was turned), TURNED, MOUTH_OPEN, CHIN_COVERED, EYES_HIDDEN, EYES_CLOSED, DARK, ' +
-    'OVEREXPOSED, BLURRED, LOW_RESOLUTION, CROPPED, OTHER_FACES. The face can be used.',
+    'OVEREXPOSED, BLURRED, LOW_RESOLUTION, CROPPED, OTHER_FACES, EXTENDED (the picture shows ' +
+    'more than the portrait), BACKGROUND_KEPT (it could not be told from the person). The face can be used.',
 });
 
 const createdSchema = z
@@ -244,5 +249,6 @@ export const toJson = (face: FaceSummary): z.input<typeof faceSchema> => ({
   status: face.status,
   created_at: new Date(face.createdAtMs).toISOString(),
   updated_at: new Date(face.updatedAtMs).toISOString(),
+  ...face.look,
   ...(face.status === 'completed' ? { thumbnail_url: `/faces/${face.id}/preview` } : {}),
 });

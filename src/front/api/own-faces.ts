@@ -1,6 +1,7 @@
 // The routes of one's own faces: made from a portrait, read, renamed and deleted.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
+import { DEFAULT_LOOK, FACE_SIZES, FRAMINGS } from '../../media/face-look.ts';
 import type { Faces } from '../faces/faces.ts';
 import { uploadedFile } from '../http/body.ts';
 import { empty, json } from '../http/reply.ts';
@@ -9,6 +10,38 @@ import { MAX_UPLOAD_BYTES, faceSchema, portraitOf, toJson, warningsSchema } from
 import { faceIdParameter, KIB } from './field-schemas.ts';
 
 const nameText = z.string().trim().min(1).max(100);
+
+const lookFields = {
+  size: z
+    .enum(FACE_SIZES)
+    .default(DEFAULT_LOOK.size)
+    .meta({
+      description:
+        'Width and height of its pictures. Larger ones cost the server more: 1280x720 about as much ' +
+        'as 1.8 sessions of 512x512.',
+    }),
+  framing: z
+    .enum(FRAMINGS)
+    .default(DEFAULT_LOOK.framing)
+    .meta({
+      description:
+        'head: the head fills the picture. shoulders: the shoulders too, as far as the portrait shows ' +
+        'them.',
+    }),
+  background: z
+    .string()
+    .regex(
+      /^(?:keep|blurred|green|#[0-9a-fA-F]{6})$/,
+      'keep, blurred, green, or a colour as #rrggbb',
+    )
+    .default(DEFAULT_LOOK.background)
+    .meta({
+      description:
+        'keep, blurred, green (for chroma keying), or a colour as #rrggbb. It is replaced where it ' +
+        'can be told from the person by its colours: in front of a plain wall. Otherwise the ' +
+        'warning BACKGROUND_KEPT says that it was not.',
+    }),
+};
 
 const stateSchema = faceSchema
   .extend({
@@ -52,7 +85,7 @@ export function ownFaceRoutes(faces: Faces): Route[] {
       audit: 'face.create',
       body: {
         kind: 'multipart',
-        schema: z.object({ image: uploadedFile, name: nameText.optional() }),
+        schema: z.object({ image: uploadedFile, name: nameText.optional(), ...lookFields }),
         limitBytes: MAX_UPLOAD_BYTES,
       },
       responses: {
@@ -66,7 +99,9 @@ export function ownFaceRoutes(faces: Faces): Route[] {
       timeoutMs: 60_000,
       async handler({ body, caller }) {
         const { bytes, name } = portraitOf(body.image);
-        const face = await faces.create(caller.ownerId, body.name ?? name, bytes);
+        const { size, framing, background } = body;
+        const look = { size, framing, background };
+        const face = await faces.create(caller.ownerId, body.name ?? name, bytes, look);
         return json(await stateOf(caller.ownerId, face.id), 202, {
           location: `/faces/${face.id}`,
         });

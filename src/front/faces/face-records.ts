@@ -1,6 +1,7 @@
 // Records of faces in Redis: owner and state. The assets are in the blob store.
 import { newUuid } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
+import { DEFAULT_LOOK, type FaceLook } from '../../media/face-look.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { UPDATE_EXISTING } from '../store/scripts.ts';
@@ -17,6 +18,7 @@ export interface FaceRecord {
   /** Why it failed, for its owner. */
   readonly error: string | undefined;
   readonly warnings: readonly string[];
+  readonly look: FaceLook;
   /** Version of the face model. Assets of another version must be created again. */
   readonly serviceVersion: number;
   readonly createdAtMs: number;
@@ -35,7 +37,7 @@ export class FaceRecords {
   }
 
   /** Creates the record of a face in the state `pending`. */
-  async create(ownerId: string, name: string): Promise<FaceRecord> {
+  async create(ownerId: string, name: string, look: FaceLook): Promise<FaceRecord> {
     const now = wallMs();
     const record: FaceRecord = {
       id: newUuid(),
@@ -44,6 +46,7 @@ export class FaceRecords {
       status: 'pending',
       error: undefined,
       warnings: [],
+      look,
       serviceVersion: FACE_SERVICE_VERSION,
       createdAtMs: now,
       updatedAtMs: now,
@@ -54,6 +57,7 @@ export class FaceRecords {
         name,
         status: record.status,
         warnings: '[]',
+        look: JSON.stringify(look),
         serviceVersion: FACE_SERVICE_VERSION,
         createdAt: now,
         updatedAt: now,
@@ -117,6 +121,8 @@ function toRecord(id: string, fields: Record<string, string>): FaceRecord {
     status: (fields['status'] ?? 'pending') as FaceStatus,
     error: fields['error'],
     warnings: JSON.parse(fields['warnings'] ?? '[]') as string[],
+    // A face of an older server has none.
+    look: { ...DEFAULT_LOOK, ...(JSON.parse(fields['look'] ?? '{}') as Partial<FaceLook>) },
     serviceVersion: Number(fields['serviceVersion']),
     createdAtMs: Number(fields['createdAt']),
     updatedAtMs: Number(fields['updatedAt']),

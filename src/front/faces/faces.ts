@@ -4,6 +4,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { wallMs } from '../../base/time.ts';
 import type { JobPool } from '../../jobs/job-pool.ts';
+import { DEFAULT_LOOK, type FaceLook } from '../../media/face-look.ts';
 import { stopFlag } from '../../base/stop-flag.ts';
 import { JobRunner } from '../queue/job-runner.ts';
 import { openFile, type BlobReader, type BlobStore } from '../store/blobs.ts';
@@ -43,6 +44,7 @@ export interface FaceSummary {
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
   readonly status: FaceStatus;
+  readonly look: FaceLook;
 }
 
 /** Options of Faces. */
@@ -130,7 +132,12 @@ export class Faces {
    * Stores the picture and queues the creation of its face.
    * @throws ServiceError QUEUE_FULL; CONFLICT at the owner's limit
    */
-  async create(ownerId: string, name: string, image: Uint8Array): Promise<FaceRecord> {
+  async create(
+    ownerId: string,
+    name: string,
+    image: Uint8Array,
+    look: FaceLook = DEFAULT_LOOK,
+  ): Promise<FaceRecord> {
     const { records, blobs, queue } = this.#options;
     if ((await records.count(ownerId)) >= MAX_FACES_PER_OWNER) {
       throw new ServiceError(
@@ -138,7 +145,7 @@ export class Faces {
         `You have ${MAX_FACES_PER_OWNER} faces, which is the limit. Delete one first.`,
       );
     }
-    const record = await records.create(ownerId, name);
+    const record = await records.create(ownerId, name, look);
     try {
       await blobs.put(uploadKey(record.id), image);
       await queue.enqueue(record.id, { faceId: record.id, ownerId });
@@ -289,7 +296,7 @@ export class Faces {
       return;
     }
     await records.update(faceId, { status: 'processing' });
-    const result = await this.#runTask(image, record.name, signal, pool);
+    const result = await this.#runTask(image, record, signal, pool);
     if ('error' in result) {
       if (result.error.code === 'INTERNAL_ERROR') {
         log.error({ faceId, reason: result.error.message }, 'a face could not be created');
@@ -306,7 +313,7 @@ export class Faces {
 
   async #runTask(
     image: Uint8Array,
-    name: string,
+    { name, look }: FaceRecord,
     signal: AbortSignal,
     pool: JobPool,
   ): Promise<FaceTaskResult> {
@@ -318,7 +325,7 @@ export class Faces {
       const transfer = ownsMemory ? [image.buffer] : [];
       const stop = stopFlag();
       const options = { timeoutMs: FACE_DEADLINE_MS, signal, transfer, stop };
-      return await pool.run<FaceTaskResult>('face', { image, name, stop }, options);
+      return await pool.run<FaceTaskResult>('face', { image, name, look, stop }, options);
     } catch (error) {
       if (signal.aborted || (error as Error).name !== 'AbortError') {
         throw error;
@@ -352,4 +359,5 @@ const defaultSummary = ({ id, name }: DefaultFace): FaceSummary => ({
   createdAtMs: DEFAULT_FACE_DATE_MS,
   updatedAtMs: DEFAULT_FACE_DATE_MS,
   status: 'completed',
+  look: DEFAULT_LOOK,
 });

@@ -255,7 +255,7 @@ function sendState({ session, agent, viewer, destination }: SplitSession): void 
   const send = (message: ServerMessage): void => {
     agent.send(message);
   };
-  sendSessionFacts({ id: session.id, send }, destination);
+  sendSessionFacts({ id: session.id, size: session.size, send }, destination);
   send({ type: 'viewer', connected: viewer.isConnected });
 }
 

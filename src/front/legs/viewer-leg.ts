@@ -208,6 +208,7 @@ export class ViewerLeg implements SessionLink {
       sendSessionFacts(
         {
           id: session.id,
+          size: session.size,
           send: (message) => {
             socket.send(message);
           },

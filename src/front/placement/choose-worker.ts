@@ -5,6 +5,8 @@ export interface WorkerView {
   readonly index: number;
   readonly isReady: boolean;
   readonly sessions: number;
+  /** Sum of what their pictures cost, in sessions with a picture of 512x512. */
+  readonly weight: number;
   /**
    * Share of its core in use, and the share of one more speaking session. The worker measures both.
    */
@@ -41,17 +43,26 @@ const isLate = (worker: WorkerView, limits: PlacementLimits): boolean =>
  * Load when all sessions of the worker speak at once: sessions are refused before quality suffers.
  */
 const promised = (worker: WorkerView): number =>
-  Math.max(worker.load, worker.sessions * worker.costPerSession + worker.extraPromised);
+  Math.max(worker.load, worker.weight * worker.costPerSession + worker.extraPromised);
 
-/** Whether the worker may take one more session with this renderer. */
-export const hasRoom = (worker: WorkerView, limits: PlacementLimits, renderer = 'rig'): boolean =>
+/**
+ * Whether the worker may take one more session with this renderer.
+ * @param weight of its picture: see pictureWeight
+ */
+export const hasRoom = (
+  worker: WorkerView,
+  limits: PlacementLimits,
+  renderer = 'rig',
+  weight = 1,
+): boolean =>
   worker.isReady &&
   worker.extraCost.has(renderer) &&
   worker.sessions < limits.maxSessionsPerWorker &&
   // A worker always takes its first session, even on a core so slow that the estimate exceeds the
   // limit.
   (worker.sessions === 0 ||
-    (promised(worker) + worker.costPerSession + worker.extraCost.get(renderer)! <= limits.maxLoad &&
+    (promised(worker) + weight * worker.costPerSession + worker.extraCost.get(renderer)! <=
+      limits.maxLoad &&
       !isLate(worker, limits)));
 
 /** Sessions with the built-in renderer that the worker would still take, by its figures now. */
@@ -59,8 +70,9 @@ export function roomOn(worker: WorkerView, limits: PlacementLimits): number {
   if (!hasRoom(worker, limits)) {
     return 0;
   }
-  const byLoad =
-    Math.floor((limits.maxLoad - worker.extraPromised) / worker.costPerSession) - worker.sessions;
+  const byLoad = Math.floor(
+    (limits.maxLoad - worker.extraPromised) / worker.costPerSession - worker.weight,
+  );
   return Math.max(1, Math.min(byLoad, limits.maxSessionsPerWorker - worker.sessions));
 }
 
@@ -72,11 +84,12 @@ export function chooseWorker<T extends WorkerView>(
   workers: readonly T[],
   limits: PlacementLimits,
   renderer = 'rig',
+  weight = 1,
 ): T | undefined {
   let best: T | undefined = undefined;
   for (const worker of workers) {
     if (
-      hasRoom(worker, limits, renderer) &&
+      hasRoom(worker, limits, renderer, weight) &&
       (best === undefined || promised(worker) < promised(best))
     ) {
       best = worker;

@@ -14,6 +14,8 @@ export interface AttachedSession {
   readonly id: string;
   /** Key of `extraCost`. */
   readonly renderer: string;
+  /** What its picture costs: see pictureWeight. */
+  readonly weight: number;
   /** Takes each message of the worker that is about this session. */
   receive(message: Extract<FromWorker, { sessionId: string }>): void;
 }
@@ -67,6 +69,7 @@ export class WorkerHandle implements WorkerView {
   readonly #thread: Worker;
   readonly #sessions = new Map<string, AttachedSession>();
   #extraPromised = 0;
+  #weight = 0;
   readonly #log: Logger;
   readonly #heartbeat = createHeartbeat();
   #ending: WorkerEnd = 'exit';
@@ -140,6 +143,10 @@ export class WorkerHandle implements WorkerView {
     return this.#sessions.size;
   }
 
+  get weight(): number {
+    return this.#weight;
+  }
+
   /** Sum of the extra costs of the sessions attached now. */
   get extraPromised(): number {
     return this.#extraPromised;
@@ -149,12 +156,14 @@ export class WorkerHandle implements WorkerView {
   attach(session: AttachedSession): void {
     this.#sessions.set(session.id, session);
     this.#extraPromised += this.#extraCostOf(session);
+    this.#weight += session.weight;
   }
 
   /** The session is over. Does nothing if it is not attached. */
   detach(session: AttachedSession): void {
     if (this.#sessions.delete(session.id)) {
       this.#extraPromised -= this.#extraCostOf(session);
+      this.#weight -= session.weight;
     }
   }
 
@@ -248,6 +257,7 @@ export class WorkerHandle implements WorkerView {
     }
     this.#sessions.clear();
     this.#extraPromised = 0;
+    this.#weight = 0;
   }
 
   /** Ends the thread at once. */

@@ -72,8 +72,10 @@ export class WorkerPool {
   }
 
   /** The worker for the next session; undefined: none has room. */
-  place(renderer = 'rig'): WorkerHandle | undefined {
-    return this.#isStopping ? undefined : chooseWorker(this.handles, this.#options.media, renderer);
+  place(renderer = 'rig', weight = 1): WorkerHandle | undefined {
+    return this.#isStopping
+      ? undefined
+      : chooseWorker(this.handles, this.#options.media, renderer, weight);
   }
 
   /** Sessions that the workers would still take; 0 exactly when `place` finds none. */

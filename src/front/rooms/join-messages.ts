@@ -16,7 +16,7 @@ import {
 } from '@livekit/protocol';
 import type { TrackNames } from '../../link/messages.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
-import { PICTURE_SIZE } from '../../media/picture.ts';
+import type { PictureSize } from '../../media/face-look.ts';
 
 /** What we say we are. Protocol 17 has the single peer connection. */
 const clientInfo = (): ClientInfo =>
@@ -30,6 +30,7 @@ export function publishRequest(
   publisherOffer: SessionDescription,
   { streamId, audioTrackId, videoTrackId }: TrackNames,
   codec: VideoCodec,
+  size: PictureSize,
 ): string {
   const audio = new AddTrackRequest({
     cid: audioTrackId,
@@ -46,13 +47,11 @@ export function publishRequest(
     source: TrackSource.CAMERA,
     stream: streamId,
     disableRed: true,
-    width: PICTURE_SIZE,
-    height: PICTURE_SIZE,
+    ...size,
     layers: [
       new VideoLayer({
         quality: VideoQuality.HIGH,
-        width: PICTURE_SIZE,
-        height: PICTURE_SIZE,
+        ...size,
         bitrate: VIDEO_BITRATE,
       }),
     ],

@@ -178,7 +178,9 @@ export class OwnRoom implements SessionLink {
     this.#options.log.info({ client }, 'a viewer joined');
     this.#options.meter.joined('joined');
     const iceServers = this.#options.iceServers();
-    socket.send(joinResponse(this.#names, joined.sid, wallSeconds(), iceServers));
+    socket.send(
+      joinResponse(this.#names, this.#session!.size, joined.sid, wallSeconds(), iceServers),
+    );
     if (this.#isSpeaking) {
       socket.send(speakersResponse(this.#names.avatarSid, true));
     }

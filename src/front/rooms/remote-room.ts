@@ -122,7 +122,8 @@ export class RemoteRoom implements SessionLink {
       this.#signal?.send({ case: 'offer', value: offer });
       return;
     }
-    this.#unseenRequest = publishRequest(offer, this.#names, this.#options.videoCodec);
+    const { size } = this.#session!;
+    this.#unseenRequest = publishRequest(offer, this.#names, this.#options.videoCodec, size);
     this.#connect(this.#unseenRequest);
   }
 

@@ -23,7 +23,7 @@ import {
   type DisconnectReason,
 } from '@livekit/protocol';
 import type { IceServer } from '../sessions/ice-credentials.ts';
-import { PICTURE_SIZE } from '../../media/picture.ts';
+import type { PictureSize } from '../../media/face-look.ts';
 
 /** Names of a room and of those in it, in LiveKit's form: a prefix that says what it is. */
 export interface RoomNames {
@@ -63,7 +63,7 @@ const iceServersOf = (servers: readonly IceServer[]): ICEServer[] =>
   );
 
 /** The avatar with its two tracks. @param joinedAtSeconds Unix time */
-function avatarInfo(names: RoomNames, joinedAtSeconds: number): ParticipantInfo {
+function avatarInfo(names: RoomNames, size: PictureSize, joinedAtSeconds: number): ParticipantInfo {
   return new ParticipantInfo({
     sid: names.avatarSid,
     identity: AVATAR_IDENTITY,
@@ -89,8 +89,7 @@ function avatarInfo(names: RoomNames, joinedAtSeconds: number): ParticipantInfo 
         source: TrackSource.CAMERA,
         name: 'avatar_video',
         mimeType: 'video/vp8',
-        width: PICTURE_SIZE,
-        height: PICTURE_SIZE,
+        ...size,
         stream: AVATAR_IDENTITY,
       }),
     ],
@@ -100,6 +99,7 @@ function avatarInfo(names: RoomNames, joinedAtSeconds: number): ParticipantInfo 
 /** The answer to a participant that joins. */
 export function joinResponse(
   names: RoomNames,
+  size: PictureSize,
   viewerSid: string,
   joinedAtSeconds: number,
   iceServers: readonly IceServer[],
@@ -114,7 +114,7 @@ export function joinResponse(
       version: 1,
       permission: new ParticipantPermission({ canSubscribe: true }),
     }),
-    otherParticipants: [avatarInfo(names, joinedAtSeconds)],
+    otherParticipants: [avatarInfo(names, size, joinedAtSeconds)],
     serverVersion: SERVER_VERSION,
     serverInfo: serverInfo(),
     iceServers: iceServersOf(iceServers),

@@ -10,6 +10,9 @@ import type {
   SessionStatsReport,
 } from '../../link/messages.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
+import { assetSize } from '../../media/face-asset-size.ts';
+import type { PictureSize } from '../../media/face-look.ts';
+import { pictureWeight } from '../../media/picture.ts';
 import type { AttachedSession } from '../placement/worker-handle.ts';
 import type { AudioIngress } from './audio-ingress.ts';
 import { CommandIntake, type LoadFace } from './command-intake.ts';
@@ -66,6 +69,8 @@ export interface LiveSessionOptions {
 export class LiveSession implements AttachedSession, LinkedSession, ConversationHost {
   readonly id: string;
   readonly renderer: string;
+  readonly size: PictureSize;
+  readonly weight: number;
   readonly openedMs: number;
   isSpeaking = false;
   readonly speech: SpeechIntake;
@@ -127,6 +132,8 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       },
     });
     this.renderer = options.spec.renderer;
+    this.size = assetSize(options.spec.face.bytes);
+    this.weight = pictureWeight(this.size);
     options.worker.attach(this);
     options.worker.post({
       type: 'open',

@@ -11,7 +11,7 @@ import type {
   RefusedOfferMessage,
   SessionSpec,
 } from '../../link/messages.ts';
-import { PICTURE_SIZE } from '../../media/picture.ts';
+import type { PictureSize } from '../../media/face-look.ts';
 import { FPS } from '../../media/timeline.ts';
 import type { RemoteCandidate } from '../../webrtc/sdp/candidate.ts';
 import type { Answer } from '../../webrtc/sdp/offer.ts';
@@ -40,6 +40,8 @@ export interface SpeechPort {
 /** A session as its link sees it. */
 export interface LinkedSession {
   readonly id: string;
+  /** Of its pictures. */
+  readonly size: PictureSize;
   /** Sends a message over the socket of the session. */
   send(message: ServerMessage): void;
   /**
@@ -105,11 +107,11 @@ export const workerSpecOf = ({
 
 /** Says where the session runs: part of what every link tells its client. */
 export function sendSessionFacts(
-  session: Pick<LinkedSession, 'id' | 'send'>,
+  session: Pick<LinkedSession, 'id' | 'send' | 'size'>,
   destination: string,
 ): void {
   session.send({ type: 'session', destination, session_id: session.id });
-  session.send({ type: 'video', fps: FPS, width: PICTURE_SIZE, height: PICTURE_SIZE });
+  session.send({ type: 'video', fps: FPS, ...session.size });
 }
 
 /** WSS /compose/webrtc/p2p: offers and answers over the socket of the session. */

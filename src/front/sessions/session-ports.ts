@@ -103,7 +103,7 @@ export interface SessionJournal {
 /** Places sessions on workers: the worker pool. */
 export interface Placement extends Pick<WorkerPool, 'room' | 'renderers'> {
   /** The worker for the next session; undefined: none has room. */
-  place(renderer?: string): SessionWorker | undefined;
+  place(renderer?: string, weight?: number): SessionWorker | undefined;
 }
 
 /** What the session service is built from. */

@@ -5,6 +5,8 @@ import { hashSecret, newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { ReportedMotion } from '../../link/messages.ts';
+import { assetSize } from '../../media/face-asset-size.ts';
+import { pictureWeight } from '../../media/picture.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../http/socket.ts';
 import { MAX_WAITING_BYTES_TOTAL } from './audio-ingress.ts';
 import { BlockPool } from './byte-queue.ts';
@@ -241,7 +243,8 @@ export class SessionService {
     // A token may come from a server that has other renderers: its model is only a hint.
     const renderer =
       grant.model !== null && pool.renderers.includes(grant.model) ? grant.model : 'rig';
-    const worker = pool.place(renderer);
+    const size = assetSize(face);
+    const worker = pool.place(renderer, pictureWeight(size));
     if (worker === undefined) {
       throw new ServiceError('SERVER_OVERLOADED');
     }
@@ -266,7 +269,16 @@ export class SessionService {
             'A network of your own keeps the face of its session.',
           );
         }
-        return await this.#options.faces.load(grant.ownerId, faceId);
+        const other = await this.#options.faces.load(grant.ownerId, faceId);
+        const { width, height } = assetSize(other);
+        if (width !== size.width || height !== size.height) {
+          throw new ServiceError(
+            'CONFLICT',
+            `The pictures of this face are ${width}x${height}, and those of the session ` +
+              `${size.width}x${size.height}. Make the face again in that size.`,
+          );
+        }
+        return other;
       },
       spec: specOf(grant, face, renderer, reports),
       onEnd: (ended, reason) => {

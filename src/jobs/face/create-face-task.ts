@@ -1,5 +1,6 @@
 // The job-pool task that makes a face asset from a portrait.
 import { checkStop, Stopped, type StopFlag } from '../../base/stop-flag.ts';
+import type { FaceLook } from '../../media/face-look.ts';
 import { createFace } from './create-face.ts';
 import { FaceLandmarker } from './detect/face-landmarker.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from './face-error.ts';
@@ -9,6 +10,7 @@ export interface CreateFaceTask {
   /** An image file as uploaded. */
   readonly image: Uint8Array;
   readonly name: string;
+  readonly look?: FaceLook | undefined;
   /** Ends the task between two steps. */
   readonly stop?: StopFlag;
 }
@@ -33,6 +35,7 @@ let landmarker: Promise<FaceLandmarker> | undefined;
 export default async function createFaceTask({
   image,
   name,
+  look,
   stop,
 }: CreateFaceTask): Promise<CreateFaceResult> {
   try {
@@ -41,7 +44,7 @@ export default async function createFaceTask({
       checkStop(stop);
     };
     check();
-    return await createFace(image, { name, landmarker: await landmarker, check });
+    return await createFace(image, { name, look, landmarker: await landmarker, check });
   } catch (error) {
     if (error instanceof Stopped) {
       throw error;

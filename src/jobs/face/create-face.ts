@@ -2,7 +2,9 @@
 // patches that the renderer needs. Read createFace from top to bottom.
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
+import { DEFAULT_LOOK, type FaceLook } from '../../media/face-look.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
+import { type ComposedPicture, composePicture } from './compose-picture.ts';
 import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
 import { decodeImage } from './imaging/decode.ts';
 import { exposureOf, lit } from './detect/exposure.ts';
@@ -28,18 +30,23 @@ import { lowerLip } from './regions/upper-lip.ts';
  */
 const BROWS_UNDER_GLASSES = 0.15;
 
+/** A picture of which more than this share lies outside the portrait is warned of. */
+const NOTED_SHARE = 0.05;
+
 /** A face that a portrait became. */
 export interface CreatedFace {
   /** Format: src/media/face-asset.ts. */
   readonly asset: Uint8Array;
   readonly warnings: readonly FaceWarning[];
-  /** JPEG, 512x512 pixels: the face at rest. */
+  /** JPEG in the size of the picture: the face at rest. */
   readonly preview: Uint8Array;
 }
 
 /** How a face is made. */
 export interface CreateFaceOptions {
   readonly name: string;
+  /** Size, framing and background of the picture; default: DEFAULT_LOOK. */
+  readonly look?: FaceLook | undefined;
   /** Load it once per thread. Without it the call loads the models that set-up made. */
   readonly landmarker?: FaceLandmarker;
   /** Called between two steps; what it throws ends the call. */
@@ -53,7 +60,7 @@ export interface CreateFaceOptions {
  */
 export async function createFace(
   imageBytes: Uint8Array,
-  { name, landmarker, check = () => {} }: CreateFaceOptions,
+  { name, look = DEFAULT_LOOK, landmarker, check = () => {} }: CreateFaceOptions,
 ): Promise<CreatedFace> {
   const source = new Pyramid(await decodeImage(imageBytes));
   check();
@@ -74,10 +81,22 @@ export async function createFace(
   const [lidLeft, lidRight] = eyelidPatches(rest.image, rest.points, lighting, glasses, warnings);
   const matte = headMatte(rest.image, rest.points);
 
-  const { luma, u, v } = toI420(rest.image, 0, 0, PICTURE_SIZE, PICTURE_SIZE);
+  check();
+  const shown = isDefault(look) ? undefined : composePicture(source, crop, rest, look);
+  if (shown?.hasBackground === false) {
+    warnings.push('BACKGROUND_KEPT');
+  }
+  if (shown !== undefined && shown.inpaintedShare > NOTED_SHARE) {
+    warnings.push('EXTENDED');
+  }
+  const picture = shown?.image ?? rest.image;
+  const moved = (patch: FacePatch | undefined): FacePatch | undefined =>
+    patch && (shown?.patch(patch) ?? patch);
+
+  const { luma, u, v } = toI420(picture, 0, 0, picture.width, picture.height);
   const asset = encodeFaceAsset({
-    width: PICTURE_SIZE,
-    height: PICTURE_SIZE,
+    width: picture.width,
+    height: picture.height,
     meta: {
       name,
       warnings,
@@ -90,9 +109,9 @@ export async function createFace(
       },
     },
     neutral: Buffer.concat([luma, u, v]),
-    landmarks: pixelCentres(rest.points),
-    matte: matte.weight,
-    shoulders: matte.shoulders,
+    landmarks: pixelCentres(shown?.points(rest.points) ?? rest.points),
+    matte: shown?.matte(matte.weight) ?? matte.weight,
+    shoulders: shown?.shoulders(matte.shoulders) ?? matte.shoulders,
     tints: mouthTints(lighting, teeth?.colour, lowerLip(rest.image, rest.points)),
     limits: {
       round: 1 - 0.25 * rest.smile,
@@ -100,17 +119,28 @@ export async function createFace(
       yaw: 0.1 * matte.motionScale,
       pitch: 0.09 * matte.motionScale,
       roll: 0.09 * matte.motionScale,
-      shift: 12 * matte.motionScale,
+      shift: 12 * matte.motionScale * shrinkOf(shown),
       brow: glasses ? BROWS_UNDER_GLASSES : 1,
     },
-    teethUpper: teeth?.patch ?? undefined,
+    teethUpper: moved(teeth?.patch ?? undefined),
     teethLower: undefined,
-    lidLeft,
-    lidRight,
+    lidLeft: moved(lidLeft),
+    lidRight: moved(lidRight),
   });
   check();
-  return { asset, warnings, preview: await previewOf(rest.image) };
+  return { asset, warnings, preview: await previewOf(picture) };
 }
+
+const isDefault = ({ size, framing, background }: FaceLook): boolean =>
+  size === DEFAULT_LOOK.size &&
+  framing === DEFAULT_LOOK.framing &&
+  background === DEFAULT_LOOK.background;
+
+/** How large a head is in its picture, in units of the head in a crop. */
+const shrinkOf = (shown: ComposedPicture | undefined): number =>
+  shown === undefined
+    ? 1
+    : (shown.scale * PICTURE_SIZE) / Math.min(shown.image.width, shown.image.height);
 
 /**
  * Crops the head. When hair covers a tenth of the four topmost rows of the crop, crops again with

@@ -64,6 +64,12 @@ export const FACE_WARNINGS = {
   CHIN_COVERED:
     'Something covers the chin, perhaps a microphone or a scarf, and will move with the ' +
     'mouth. A picture without it will look better.',
+  EXTENDED:
+    'The picture shows more than the portrait does, so its edges were continued. A portrait with ' +
+    'more space around the head and the shoulders will look better.',
+  BACKGROUND_KEPT:
+    'The background could not be told from the person, so it was kept. Use a picture in front of ' +
+    'a plain wall.',
   OTHER_FACES: 'There are other faces in the picture; the largest one was used.',
   CROPPED: 'There is little space around the head, so it will move less.',
 } as const;

@@ -1,7 +1,6 @@
 // Renders a static video faster than real time, with the same pipeline as live sessions: speech,
 // features, model, articulation, picture, coded frame.
 import type { Motion } from '../../media/articulation.ts';
-import { PICTURE_SIZE } from '../../media/picture.ts';
 import { AUDIO_RATE, FPS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
 import { VideoTrack } from '../../pipeline/encode/video-track.ts';
@@ -70,12 +69,12 @@ export async function renderVideo({
     motion,
     startFrame,
   });
-  const video = new VideoTrack('h264', VIDEO_KBPS);
+  const { size } = renderer;
+  const video = new VideoTrack('h264', VIDEO_KBPS, undefined, size);
   const pending: (() => Promise<void>)[] = [];
   let segments = 0;
   const muxer = await Muxer.start({
-    width: PICTURE_SIZE,
-    height: PICTURE_SIZE,
+    ...size,
     channels: sound.channels,
     frames,
     mp4File,

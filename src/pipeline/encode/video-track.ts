@@ -1,6 +1,7 @@
 // A session's video encoder: key frames on request, and the bitrate that the path allows.
 import type { VideoCodec } from '../../media/coded-frame.ts';
-import { PICTURE_SIZE, i420Bytes } from '../../media/picture.ts';
+import type { PictureSize } from '../../media/face-look.ts';
+import { i420Bytes, LARGEST_PICTURE, PICTURE_SIZE } from '../../media/picture.ts';
 import { FPS } from '../../media/timeline.ts';
 import { KEY_FRAME_BIT, type VideoEncoder, native } from '../../native/addon.ts';
 
@@ -12,11 +13,11 @@ const BITRATE_STEP = 0.05;
  * control keeps it a hundred times smaller, so the sessions of a thread share one buffer.
  */
 export const newCodedFrameBuffer = (): Uint8Array =>
-  new Uint8Array(i420Bytes(PICTURE_SIZE, PICTURE_SIZE) + 65_536);
+  new Uint8Array(i420Bytes(LARGEST_PICTURE, 1) + 65_536);
 
 /**
- * The video encoder of one session, for pictures of PICTURE_SIZE squared at FPS. Codes a key frame
- * at the start and on request, and follows the bitrate in kbit/s that congestion control allows.
+ * The video encoder of one session, at FPS. Codes a key frame at the start and on request, and
+ * follows the bitrate in kbit/s that congestion control allows.
  */
 export class VideoTrack {
   readonly codec: VideoCodec;
@@ -38,14 +39,19 @@ export class VideoTrack {
   #prepared: Uint8Array | undefined = undefined;
 
   /** @param data from `newCodedFrameBuffer`; by default its own */
-  constructor(codec: VideoCodec, bitrateKbps: number, data = newCodedFrameBuffer()) {
+  constructor(
+    codec: VideoCodec,
+    bitrateKbps: number,
+    data = newCodedFrameBuffer(),
+    { width, height }: PictureSize = { width: PICTURE_SIZE, height: PICTURE_SIZE },
+  ) {
     this.codec = codec;
     this.bitrateKbps = bitrateKbps;
     this.data = data;
     this.#encoder = new native.VideoEncoder({
       codec,
-      width: PICTURE_SIZE,
-      height: PICTURE_SIZE,
+      width,
+      height,
       fps: FPS,
       bitrateKbps,
     });

@@ -2,6 +2,7 @@
 // (wav2lip-renderer.ts).
 import type { ConversationState } from '../../media/conversation-state.ts';
 import type { FaceCommand } from '../../media/face-command.ts';
+import type { PictureSize } from '../../media/face-look.ts';
 
 /** The commands that change how the face looks. */
 export type LookCommand = Exclude<FaceCommand, { readonly type: 'mute' }>;
@@ -10,6 +11,8 @@ export type LookCommand = Exclude<FaceCommand, { readonly type: 'mute' }>;
 export interface Renderer {
   /** POSE_SIZE channels of the last `draw`, where the renderer has them. */
   readonly pose?: Float32Array;
+  /** Width and height of the picture. */
+  readonly size: PictureSize;
   /** I420, overwritten by `draw`: always the same buffer. */
   readonly picture: Uint8Array;
   /** One byte per macroblock: 1 where the last `draw` changed the picture. */

@@ -7,6 +7,7 @@ import {
   POSE_INDEX,
 } from '../../media/articulation.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
+import type { PictureSize } from '../../media/face-look.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
 import { Expression } from './expression.ts';
@@ -48,6 +49,7 @@ const CHIN_REST = 0.01;
  * has one byte per macroblock of 16x16 pixels. Both are overwritten by each `draw`.
  */
 export class RigRenderer implements Renderer {
+  readonly size: PictureSize;
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
   readonly motion: Int16Array;
@@ -60,6 +62,7 @@ export class RigRenderer implements Renderer {
   #chin = 0;
 
   constructor(asset: FaceAsset, { seed, emotion, motion, startFrame }: RigRendererOptions) {
+    this.size = { width: asset.width, height: asset.height };
     this.picture = new Uint8Array(i420Bytes(asset.width, asset.height));
     this.dirty = new Uint8Array(macroblocks(asset.width, asset.height));
     this.motion = new Int16Array(2 * this.dirty.length);

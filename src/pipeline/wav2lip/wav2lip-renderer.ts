@@ -7,6 +7,7 @@
 import { monotonicMs } from '../../base/time.ts';
 import { ARTICULATION_SIZE, POSE_INDEX } from '../../media/articulation.ts';
 import type { ConversationState } from '../../media/conversation-state.ts';
+import type { PictureSize } from '../../media/face-look.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { FRAME_MS } from '../../media/timeline.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
@@ -60,6 +61,7 @@ interface OpenedFace {
  * due. `repeatedFrames` counts frames whose patch was late.
  */
 export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientListener {
+  readonly size: PictureSize;
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
   readonly lookaheadMs = WAV2LIP_LOOKAHEAD_MS + LEAD_FRAMES * FRAME_MS;
@@ -105,6 +107,7 @@ export class Wav2LipRenderer implements AudioDrivenRenderer, InferenceClientList
     listener: InferenceListener,
   ) {
     const { width, height } = asset;
+    this.size = { width, height };
     this.#asset = asset;
     this.#client = client;
     this.#listener = listener;

@@ -177,6 +177,8 @@ test('a face as a resource: made, read, renamed and deleted, by its owner alone'
   const portrait = await readFile(path.join(ROOT, 'models/faces/ava.webp'));
   form.set('image', new File([Buffer.from(portrait)], 'me.webp'));
   form.set('name', 'First name');
+  form.set('size', '720x720');
+  form.set('background', '#203040');
   const made = await server.call('/faces', { method: 'POST', body: form });
   assert.equal(made.status, 202);
   assert.equal(made.headers.get('deprecation'), null);
@@ -188,6 +190,10 @@ test('a face as a resource: made, read, renamed and deleted, by its owner alone'
 
   const read = await jsonOf(await server.call(address));
   assert.deepEqual([read['status'], read['warnings']], ['completed', []]);
+  const { size, framing, background } = read;
+  assert.deepEqual([size, framing, background], ['720x720', 'head', '#203040']);
+  form.set('background', 'pink');
+  assert.equal((await server.call('/faces', { method: 'POST', body: form })).status, 422);
   const renamed = await server.call(address, { method: 'PATCH', json: { name: ' Second name ' } });
   assert.deepEqual([renamed.status, (await jsonOf(renamed))['name']], [200, 'Second name']);
   const wrong = await server.call(address, { method: 'PATCH', json: { name: '' } });

@@ -12,6 +12,7 @@ const worker = (index: number, changes: Partial<WorkerView> = {}): WorkerView =>
   index,
   isReady: true,
   sessions: 0,
+  weight: changes.sessions ?? 0,
   load: 0,
   costPerSession: 0.05,
   latenessP99Ms: 2,
@@ -28,6 +29,17 @@ test('the worker with the least promised load takes the session', () => {
     )!.index,
     1,
   );
+});
+
+test('a session with a large picture needs the room of several', () => {
+  const busy = worker(0, { sessions: 10, costPerSession: 0.06 });
+  const many = { maxSessionsPerWorker: 50, maxLoad: 0.85 };
+  assert.notEqual(chooseWorker([busy], many, 'rig', 4), undefined);
+  assert.equal(chooseWorker([busy], many, 'rig', 4.5), undefined);
+  const large = worker(0, { sessions: 4, weight: 14, costPerSession: 0.06 });
+  assert.equal(chooseWorker([large], many), undefined);
+  assert.equal(roomOn(large, many), 0);
+  assert.equal(roomOn(worker(0, { sessions: 2, weight: 7, costPerSession: 0.06 }), many), 7);
 });
 
 test('idle sessions count as if they spoke: sessions are refused before quality suffers', () => {

@@ -128,6 +128,7 @@ test('real threads: a stall of the main thread ends no worker, a hanging worker 
     first.attach({
       id: 'bad',
       renderer: 'slow',
+      weight: 1,
       receive: () => {
         throw new Error('an exception of one session ends no other');
       },
@@ -135,6 +136,7 @@ test('real threads: a stall of the main thread ends no worker, a hanging worker 
     const attached = {
       id: 's',
       renderer: 'slow',
+      weight: 1,
       receive: (message: FromWorker) => {
         if (message.type === 'ended' && message.reason === 'worker_lost') {
           told++;

@@ -83,6 +83,7 @@ beforeEach(() => {
   room = rooms.create('room-1', requestOf({}), 'media.example:443', createLogger('silent'));
   const session: LinkedSession = {
     id: 'session-1',
+    size: { width: 512, height: 512 },
     send: (message) => {
       told.push(plainText(message)!);
     },

@@ -52,7 +52,7 @@ function start(leftMs = 30_000): Started {
       posted.push(message);
     },
   };
-  const face = { faceId: 'ava', bytes: new SharedArrayBuffer(1) };
+  const face = { faceId: 'ava', bytes: new SharedArrayBuffer(64) };
   const session = new LiveSession({
     id: 's',
     worker,

@@ -11,6 +11,7 @@ import { SessionTokens } from '../../../src/front/sessions/session-tokens.ts';
 import { Agents } from '../../../src/front/accounts/agents.ts';
 import { ApiKeys } from '../../../src/front/accounts/api-keys.ts';
 import { AutoTokens } from '../../../src/front/accounts/auto-tokens.ts';
+import { DEFAULT_LOOK } from '../../../src/media/face-look.ts';
 import { FaceRecords } from '../../../src/front/faces/face-records.ts';
 import { History, type HistoryRecord } from '../../../src/front/history/history.ts';
 import { JobQueue, LEASE_MS } from '../../../src/front/queue/job-queue.ts';
@@ -304,7 +305,7 @@ for (const [kind, start] of [
     test('faces: listed for their owner, and a late update does not restore a deleted one', async () => {
       const faces = new FaceRecords(store);
       const owner = newUuid();
-      const face = await faces.create(owner, 'Me');
+      const face = await faces.create(owner, 'Me', DEFAULT_LOOK);
       assert.equal((await faces.find(face.id))?.status, 'pending');
       assert.equal(
         await faces.update(face.id, { status: 'failed', error: 'No face was found.' }),

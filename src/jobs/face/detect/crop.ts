@@ -18,6 +18,8 @@ export interface Crop {
    * picture has less space.
    */
   readonly room: number;
+  /** Where the crop lies in the source. */
+  readonly square: Square;
   /** Share of the crop that lies outside the picture and was inpainted, 0..1. */
   readonly inpaintedShare: number;
 }
@@ -70,6 +72,7 @@ export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CR
     points: toSquare(face.points, square),
     scale: square.side / PICTURE_SIZE,
     room: square.side / Math.max(face.width, face.height),
+    square,
     inpaintedShare: unknown / known.length,
   };
 }
@@ -158,7 +161,7 @@ interface Sampling {
  * Samples a square with the Lanczos kernel, which is widened for downscaling.
  * @returns `known` is 1 per pixel of the crop that lies inside the picture, else 0
  */
-function resample(
+export function resample(
   pyramid: Pyramid,
   square: Square,
   size: number,

@@ -23,7 +23,7 @@ export interface HeadMatte {
  * Greatest difference of the weights of neighbours: steeper mattes tear the picture when it is
  * warped.
  */
-const MAX_STEP = 7.9;
+export const MAX_STEP = 7.9;
 /**
  * Transition from head to background, pixels from the outline. Wide where the background is plain;
  * where it is busy, narrow and partly inside the hair.
@@ -198,7 +198,7 @@ function fadeToBorder({ width, height, data }: Plane): void {
 }
 
 /** Limits the difference between neighbours to `step`. */
-function limitSteps({ width, height, data }: Plane, step: number): void {
+export function limitSteps({ width, height, data }: Plane, step: number): void {
   sweep(width, height, (i, j) => {
     data[i] = Math.min(data[i]!, data[j]! + step);
   });
