@@ -1,6 +1,7 @@
 // The settings of the storage of faces and videos. Read by config.ts.
 import path from 'node:path';
 import type { StorageOptions } from './front/store/open-storage.ts';
+import { z } from 'zod';
 import { flag, httpUrl, integer, setting, text } from './setting.ts';
 
 /** The settings of S3. Credentials come from where its client looks for them. */
@@ -32,6 +33,17 @@ export const STORAGE_SETTINGS = {
     undefined,
     'What the name of every object begins with (mouthpiece/).',
   ),
+  S3_DOWNLOADS: setting(
+    z.enum(['proxy', 'redirect']),
+    'proxy',
+    'How clients get the MP4 and the HLS segments of static videos that are in S3. proxy: this ' +
+      'server passes them on. redirect: to signed URLs of S3, which last an hour.',
+  ),
+  S3_PUBLIC_ENDPOINT: setting(
+    httpUrl,
+    undefined,
+    'URL at which clients reach the S3 server, for S3_DOWNLOADS=redirect. Unset: S3_ENDPOINT.',
+  ),
   S3_CACHE_MEGABYTES: setting(
     integer(0, 10_000_000),
     '1024',
@@ -42,9 +54,13 @@ export const STORAGE_SETTINGS = {
 
 /** What is wrong with settings that are right one by one; undefined: nothing. */
 export function storageProblem(values: Readonly<Record<string, unknown>>): string | undefined {
-  const names = ['S3_ENDPOINT', 'S3_REGION', 'S3_PATH_STYLE', 'S3_PREFIX'].filter(
-    (name) => values[name] !== undefined,
-  );
+  const names = [
+    'S3_ENDPOINT',
+    'S3_REGION',
+    'S3_PATH_STYLE',
+    'S3_PREFIX',
+    'S3_PUBLIC_ENDPOINT',
+  ].filter((name) => values[name] !== undefined);
   return names.length > 0 && values['S3_BUCKET'] === undefined
     ? `${names.join(', ')}: S3_BUCKET is not set`
     : undefined;
@@ -58,6 +74,8 @@ export function storageOptions(config: {
   readonly S3_REGION: string | undefined;
   readonly S3_PATH_STYLE: boolean | undefined;
   readonly S3_PREFIX: string | undefined;
+  readonly S3_DOWNLOADS: 'proxy' | 'redirect';
+  readonly S3_PUBLIC_ENDPOINT: string | undefined;
   readonly S3_CACHE_MEGABYTES: number;
 }): StorageOptions {
   const { S3_BUCKET: bucket, S3_ENDPOINT: endpoint } = config;
@@ -76,6 +94,13 @@ export function storageOptions(config: {
             region: config.S3_REGION ?? (endpoint === undefined ? undefined : 'us-east-1'),
             isPathStyle: config.S3_PATH_STYLE ?? endpoint !== undefined,
             prefix: config.S3_PREFIX ?? '',
+            links:
+              config.S3_DOWNLOADS === 'redirect'
+                ? {
+                    endpoint: config.S3_PUBLIC_ENDPOINT,
+                    isLinked: (key) => /^static\/.*\.(?:mp4|m4s)$/.test(key),
+                  }
+                : undefined,
             draftDir: path.join(config.DATA_DIR, 'drafts'),
           },
   };

@@ -136,6 +136,7 @@ const FOLDER_OF_VENDOR: Record<string, RegExp> = {
   pino: /^base\//,
   '@livekit/protocol': /^front\/rooms\//,
   '@aws-sdk/client-s3': /^front\/store\//,
+  '@aws-sdk/s3-request-presigner': /^front\/store\//,
   ws: /^(front\/rooms|front\/cluster|talk\/providers)\//,
 };
 

@@ -1,12 +1,17 @@
-// S3 for tests: s3rver, a server from npm that checks signatures, on loopback. It can go away, hang
-// and come back on the same port.
-import { mkdtemp, rm } from 'node:fs/promises';
+// S3 for tests, on loopback: s3rver, a server from npm that checks signatures, which can go away,
+// hang and come back on the same port; and versitygw, where it is at hand.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 // @ts-expect-error -- the package has no types
 import S3rver from '@20minutes/s3rver';
+import { sleep } from '../../src/base/time.ts';
+import { patience } from './machine.ts';
+import { until } from './until.ts';
 
 /** What the server does with requests. */
 type Mood = 'answers' | 'fails' | 'hangs';
@@ -88,3 +93,65 @@ export class S3TestServer {
     await rm(this.#directory, { recursive: true, force: true });
   }
 }
+
+/** The program; undefined: there is none on this machine (CONTRIBUTING.md says how to have one). */
+export const VERSITYGW_PROGRAM = [
+  process.env['VERSITYGW'],
+  path.join(
+    process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
+    'mouthpiece/versitygw',
+  ),
+].find((file) => file !== undefined && existsSync(file));
+
+/** Runs versitygw over an empty bucket, with the credentials of s3rver. */
+export async function startVersitygw(): Promise<{
+  readonly url: string;
+  stop(): Promise<void>;
+}> {
+  const directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-versitygw-'));
+  await mkdir(path.join(directory, S3_BUCKET));
+  const port = await freePort();
+  const child = spawn(
+    VERSITYGW_PROGRAM!,
+    ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', directory],
+    {
+      stdio: 'ignore',
+      env: {
+        ...process.env,
+        ROOT_ACCESS_KEY: S3_CREDENTIALS.AWS_ACCESS_KEY_ID,
+        ROOT_SECRET_KEY: S3_CREDENTIALS.AWS_SECRET_ACCESS_KEY,
+      },
+    },
+  );
+  const exited = new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await until(
+    () =>
+      fetch(url).then(
+        () => true,
+        () => false,
+      ),
+    10_000 * patience(),
+    'versitygw answers',
+  );
+  return {
+    url,
+    async stop() {
+      child.kill();
+      await Promise.race([exited, sleep(5000).then(() => child.kill('SIGKILL'))]);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });

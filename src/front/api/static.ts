@@ -11,7 +11,8 @@ import {
 } from '../../jobs/parse-audio-body.ts';
 import type { JobPool } from '../../jobs/job-pool.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
-import { empty, file, json } from '../http/reply.ts';
+import type { FileSource } from '../http/file-response.ts';
+import { empty, file, json, type Reply } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField, ValidationError } from '../http/validate.ts';
 import { AUDIO_FORMATS, type StaticVideos } from '../videos/static-videos.ts';
@@ -218,6 +219,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       responses: {
         200: { description: 'The file.', contentType: CONTENT_TYPES.m3u8 },
         ...fileResponses(CONTENT_TYPES.m4s),
+        302: LINKED,
       },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
       timeoutMs: 60_000,
@@ -231,7 +233,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
           );
         }
         const playlist = params.file.endsWith('.m3u8');
-        return file(
+        return await fileOrLink(
           source,
           CONTENT_TYPES[params.file.split('.')[1] as keyof typeof CONTENT_TYPES],
           playlist ? 'no-cache' : 'public, max-age=3600, immutable',
@@ -249,6 +251,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       responses: {
         200: { description: 'The file.', contentType: CONTENT_TYPES.mp4 },
         ...fileResponses(CONTENT_TYPES.mp4),
+        302: LINKED,
       },
       refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
       async handler({ params }) {
@@ -260,12 +263,28 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
               'See GET /static/status.',
           );
         }
-        return file(source, CONTENT_TYPES.mp4, 'public, max-age=3600, immutable');
+        return await fileOrLink(source, CONTENT_TYPES.mp4, 'public, max-age=3600, immutable');
       },
     }),
     shortcut('hls', 'output.m3u8'),
     shortcut('mp4', 'output.mp4'),
   ];
+}
+
+/** The file, or a redirect to a URL of the storage that is signed for an hour. */
+async function fileOrLink(
+  source: FileSource,
+  contentType: string,
+  cacheControl: string,
+): Promise<Reply> {
+  if (source.link === undefined) {
+    return file(source, contentType, cacheControl);
+  }
+  try {
+    return empty(302, { location: await source.link(), 'cache-control': 'no-store' });
+  } finally {
+    await source.close();
+  }
 }
 
 /** The short form of a path, with the id in the query: a redirect. */
@@ -283,6 +302,10 @@ function shortcut(kind: 'hls' | 'mp4', fileName: string): Route {
       empty(302, { location: `/static/${kind}/${encodeURIComponent(query.id)}/${fileName}` }),
   });
 }
+
+const LINKED = {
+  description: 'To the storage of the server, by a URL that is signed for an hour.',
+};
 
 const CONTENT_TYPES = {
   m3u8: 'application/vnd.apple.mpegurl',

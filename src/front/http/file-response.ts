@@ -5,6 +5,8 @@ import { WritableWaiter } from './writable-waiter.ts';
 
 /** A stored file that can be read at any position. A BlobReader of the store is one. */
 export interface FileSource {
+  /** A URL from which the client may fetch it instead, for a while. */
+  readonly link?: (() => Promise<string>) | undefined;
   readonly sizeBytes: number;
   /** A strong entity tag (RFC 9110 section 8.8.3), with its quotes. */
   readonly etag: string;

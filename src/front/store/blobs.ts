@@ -26,6 +26,11 @@ export interface BlobStat {
 /** An open blob. Close it after use. */
 export interface BlobReader extends BlobStat {
   /**
+   * Signs a URL from which anybody may fetch the blob for an hour. Undefined: clients get it from
+   * this server.
+   */
+  readonly link?: (() => Promise<string>) | undefined;
+  /**
    * Reads into `into` from byte `position`. Returns the number of bytes read; 0 only at the end.
    */
   read(into: Uint8Array, position: number): Promise<number>;

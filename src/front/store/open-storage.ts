@@ -62,7 +62,12 @@ export async function openStorage(
     );
   }
   const copies =
-    remote && (await CachedBlobs.open(watched, { ...cache, isKept, observe: observeCache }));
+    remote &&
+    (await CachedBlobs.open(watched, {
+      ...cache,
+      isKept: (key) => isKept(key) && s3?.links?.isLinked(key) !== true,
+      observe: observeCache,
+    }));
   return {
     blobs: copies ?? watched,
     get isUp() {

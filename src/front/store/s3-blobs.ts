@@ -10,6 +10,14 @@ import { type BlobReader, type BlobStat, type BlobStore, checkKey } from './blob
 
 type Sdk = typeof sdk;
 
+/** The URLs that are signed for clients. */
+export interface S3Links {
+  /** Where clients reach S3; undefined: where this server does. */
+  readonly endpoint: string | undefined;
+  /** Whether clients get a URL of this blob. */
+  readonly isLinked: (key: string) => boolean;
+}
+
 /** Where the objects are. Credentials come from the client's usual chain. */
 export interface S3Options {
   readonly bucket: string;
@@ -21,6 +29,8 @@ export interface S3Options {
   readonly isPathStyle: boolean;
   /** What every key begins with; '' for nothing. */
   readonly prefix: string;
+  /** Undefined: no URLs are signed for clients. */
+  readonly links: S3Links | undefined;
   /** Folder for files that are written before they are stored. */
   readonly draftDir: string;
 }
@@ -32,6 +42,8 @@ const IDLE_LIMIT_MS = 5000;
 const REQUEST_LIMIT_MS = 10_000;
 const TRANSFER_LIMIT_MS = 50_000;
 const ATTEMPTS = 3;
+/** Life of a signed URL: as long as clients may keep the file. */
+const LINK_SECONDS = 3600;
 /** Bytes of one request of a reader: what is asked for and not read is lost. */
 const PIECE_BYTES = 4 << 20;
 /** Deletions under way at a time. */
@@ -48,13 +60,15 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 export class S3Blobs implements BlobStore {
   readonly #sdk: Sdk;
   readonly #client: sdk.S3Client;
+  /** Signs URLs, and sends nothing. */
+  readonly #signer: sdk.S3Client;
   readonly #options: S3Options;
 
   private constructor(library: Sdk, options: S3Options) {
-    const { endpoint, region, isPathStyle } = options;
+    const { endpoint, region, isPathStyle, links } = options;
     this.#sdk = library;
     this.#options = options;
-    this.#client = new library.S3Client({
+    const config: sdk.S3ClientConfig = {
       ...(endpoint !== undefined && { endpoint }),
       ...(region !== undefined && { region }),
       forcePathStyle: isPathStyle,
@@ -63,7 +77,12 @@ export class S3Blobs implements BlobStore {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: { connectionTimeout: CONNECT_LIMIT_MS, socketTimeout: IDLE_LIMIT_MS },
-    });
+    };
+    this.#client = new library.S3Client(config);
+    this.#signer =
+      links?.endpoint === undefined
+        ? this.#client
+        : new library.S3Client({ ...config, endpoint: links.endpoint });
   }
 
   /** Loads the client. Asks nothing of the server yet. */
@@ -134,8 +153,10 @@ export class S3Blobs implements BlobStore {
 
   async open(key: string): Promise<BlobReader | undefined> {
     const found = await this.stat(key);
+    const link = this.#options.links?.isLinked(key) === true ? () => this.#sign(key) : undefined;
     return (
-      found && new S3Reader(found, (start, end) => this.#readRange(key, found.etag, start, end))
+      found &&
+      new S3Reader(found, link, (start, end) => this.#readRange(key, found.etag, start, end))
     );
   }
 
@@ -180,10 +201,23 @@ export class S3Blobs implements BlobStore {
   /** Ends idle connections. */
   close(): void {
     this.#client.destroy();
+    this.#signer.destroy();
   }
 
   #object(key: string): { readonly Bucket: string; readonly Key: string } {
     return { Bucket: this.#options.bucket, Key: this.#options.prefix + checkKey(key) };
+  }
+
+  async #sign(key: string): Promise<string> {
+    const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner');
+    return await getSignedUrl(
+      this.#signer,
+      new this.#sdk.GetObjectCommand({
+        ...this.#object(key),
+        ResponseCacheControl: `public, max-age=${LINK_SECONDS}, immutable`,
+      }),
+      { expiresIn: LINK_SECONDS },
+    );
   }
 
   async *#pages(folder: string, delimiter: string | undefined) {
@@ -232,6 +266,7 @@ class S3Reader implements BlobReader {
   readonly sizeBytes: number;
   readonly etag: string;
   readonly modifiedMs: number;
+  readonly link: (() => Promise<string>) | undefined;
   readonly #fetch: (start: number, end: number) => Promise<Readable>;
   #body: Readable | undefined;
   #chunks: AsyncIterator<Buffer> | undefined;
@@ -240,7 +275,12 @@ class S3Reader implements BlobReader {
   /** Position of the first byte of #rest. */
   #position = 0;
 
-  constructor(found: BlobStat, fetch: (start: number, end: number) => Promise<Readable>) {
+  constructor(
+    found: BlobStat,
+    link: (() => Promise<string>) | undefined,
+    fetch: (start: number, end: number) => Promise<Readable>,
+  ) {
+    this.link = link;
     this.sizeBytes = found.sizeBytes;
     this.etag = found.etag;
     this.modifiedMs = found.modifiedMs;

@@ -93,6 +93,7 @@ export class WatchedBlobs implements BlobStore {
         sizeBytes: reader.sizeBytes,
         etag: reader.etag,
         modifiedMs: reader.modifiedMs,
+        link: reader.link,
         read: (into, position) => this.#run('read', () => reader.read(into, position)),
         close: () => reader.close(),
       }

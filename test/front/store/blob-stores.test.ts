@@ -1,4 +1,5 @@
-// One behaviour of two blob stores: a folder, and a bucket on an S3 server that checks signatures.
+// One behaviour of all blob stores: a folder, and a bucket on an S3 server from npm that checks
+// signatures, and on versitygw where that is at hand.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
@@ -7,35 +8,47 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, test, vi } from 'vitest';
 import { type BlobReader, type BlobStore, FileBlobs } from '../../../src/front/store/blobs.ts';
 import { S3Blobs } from '../../../src/front/store/s3-blobs.ts';
-import { S3_BUCKET, S3_CREDENTIALS, S3TestServer } from '../../harness/s3-server.ts';
+import {
+  S3_BUCKET,
+  S3_CREDENTIALS,
+  S3TestServer,
+  startVersitygw,
+  VERSITYGW_PROGRAM,
+} from '../../harness/s3-server.ts';
 
 let s3: S3TestServer;
+let versitygw: Awaited<ReturnType<typeof startVersitygw>> | undefined;
 let directory: string;
 beforeAll(async () => {
   for (const [name, value] of Object.entries(S3_CREDENTIALS)) {
     vi.stubEnv(name, value);
   }
   s3 = await S3TestServer.start();
+  versitygw = VERSITYGW_PROGRAM === undefined ? undefined : await startVersitygw();
   directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-blob-stores-'));
 });
 afterAll(async () => {
-  await s3.stop();
+  await Promise.all([s3.stop(), versitygw?.stop()]);
   await rm(directory, { recursive: true, force: true });
   vi.unstubAllEnvs();
 });
 
 const STORES: Record<string, () => Promise<BlobStore>> = {
   folder: () => Promise.resolve(new FileBlobs(path.join(directory, 'folder'))),
-  S3: () =>
-    S3Blobs.open({
-      bucket: S3_BUCKET,
-      endpoint: s3.url,
-      region: 'us-east-1',
-      isPathStyle: true,
-      prefix: 'some/prefix/',
-      draftDir: path.join(directory, 'drafts'),
-    }),
+  S3: () => bucketOf(s3.url),
+  versitygw: () => bucketOf(versitygw!.url),
 };
+
+const bucketOf = (endpoint: string): Promise<BlobStore> =>
+  S3Blobs.open({
+    bucket: S3_BUCKET,
+    endpoint,
+    region: 'us-east-1',
+    isPathStyle: true,
+    prefix: 'some/prefix/',
+    links: { endpoint: undefined, isLinked: (key) => key.endsWith('.mp4') },
+    draftDir: path.join(directory, 'drafts'),
+  });
 
 async function readAll(reader: BlobReader, start = 0, step = 65_536): Promise<Buffer> {
   const parts: Buffer[] = [];
@@ -51,7 +64,8 @@ async function readAll(reader: BlobReader, start = 0, step = 65_536): Promise<Bu
 }
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-describe.each(Object.keys(STORES))('%s', (name) => {
+/** The behaviour of one store. */
+function behavesAs(name: string): void {
   let blobs: BlobStore;
   beforeAll(async () => {
     blobs = await STORES[name]!();
@@ -115,7 +129,28 @@ describe.each(Object.keys(STORES))('%s', (name) => {
       await assert.rejects(() => blobs.get(key), RangeError, key);
     }
   });
+}
+
+describe.each(['folder', 'S3'])('%s', behavesAs);
+describe.skipIf(VERSITYGW_PROGRAM === undefined)('versitygw', () => {
+  behavesAs('versitygw');
 });
+
+test.for(VERSITYGW_PROGRAM === undefined ? ['S3'] : ['S3', 'versitygw'])(
+  'a signed URL of %s gives anybody one blob, with ranges',
+  async (name) => {
+    const blobs = await STORES[name]!();
+    await blobs.put('static/v3/output.mp4', Buffer.from('0123456789'));
+    await blobs.put('static/v3/upload', Buffer.from('secret'));
+    assert.equal((await blobs.open('static/v3/upload'))!.link, undefined);
+    const url = await (await blobs.open('static/v3/output.mp4'))!.link!();
+    const part = await fetch(url, { headers: { range: 'bytes=2-3' } });
+    assert.deepEqual([part.status, await part.text()], [206, '23']);
+    assert.equal(part.headers.get('content-type'), 'video/mp4');
+    assert.equal(part.headers.get('cache-control'), 'public, max-age=3600, immutable');
+    assert.equal((await fetch(url.replace('output.mp4', 'upload'))).status, 403);
+  },
+);
 
 test('a bucket that does not exist, and wrong credentials, are not taken for missing blobs', async () => {
   const options = {
@@ -124,6 +159,7 @@ test('a bucket that does not exist, and wrong credentials, are not taken for mis
     region: 'us-east-1',
     isPathStyle: true,
     prefix: '',
+    links: undefined,
     draftDir: path.join(directory, 'other'),
   };
   const other = await S3Blobs.open(options);
