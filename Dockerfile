@@ -31,9 +31,10 @@ COPY --from=build /app/native/build/mouthpiece.node ./native/build/mouthpiece.no
 COPY --from=build /app/models ./models
 COPY --from=build /app/src ./src
 COPY --from=build /app/clients ./clients
+# /cores: for a volume that servers on one host share (CORE_LOCK_DIR).
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data \
     --shell /usr/sbin/nologin mouthpiece \
-  && mkdir /data && chown mouthpiece:mouthpiece /data
+  && mkdir /data /cores && chown mouthpiece:mouthpiece /data /cores
 USER mouthpiece
 VOLUME /data
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data UDP_PORTS=40000-40003 WORKERS=4

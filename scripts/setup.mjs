@@ -31,7 +31,8 @@ const RUNTIME_PACKAGES = [
 
 /**
  * Debian packages that only the tests need: a browser, speech synthesis, a reference decoder,
- * Prometheus, and what the Python client stands on; for C++ the test framework, the linter and libFuzzer.
+ * Prometheus, a balancer, and what the Python client stands on; for C++ the test framework, the
+ * linter and libFuzzer.
  */
 const TEST_PACKAGES = [
   'chromium',
@@ -39,6 +40,7 @@ const TEST_PACKAGES = [
   'espeak-ng',
   'sox',
   'prometheus',
+  'haproxy',
   'fonts-dejavu-core',
   'python3-aiortc',
   'python3-websockets',

@@ -33,6 +33,8 @@ export interface PeerOptions {
   /** A bad network in between. */
   readonly impairment?: Impairment | undefined;
   readonly token?: Readonly<Record<string, unknown>>;
+  /** A token that was made before; undefined: the peer makes one. */
+  readonly sessionToken?: string | undefined;
   /** Holds a conversation, started with `token`: what its person says, at SPEECH_RATE. */
   readonly microphone?: Int16Array | undefined;
 }
@@ -157,7 +159,10 @@ export class LightPeer {
   }
 
   async #token(): Promise<string> {
-    const { faceId, token } = this.#options;
+    const { faceId, token, sessionToken } = this.#options;
+    if (sessionToken !== undefined) {
+      return sessionToken;
+    }
     const { session_token: found } = await this.#post('/compose/token', { faceId, ...token });
     return String(found);
   }

@@ -4,6 +4,7 @@ import { baseline } from './baseline.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { cluster } from './cluster.ts';
+import { clusterFaults } from './cluster-faults.ts';
 import { compare } from './compare.ts';
 import { conversations } from './conversations.ts';
 import { hostile } from './hostile.ts';
@@ -28,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   hostile,
   transport,
   cluster,
+  clusterFaults,
   compare,
   baseline,
 ];

@@ -4,12 +4,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { type TestContext, test } from 'vitest';
+import { hasBalancer } from '../../bench/balancer.ts';
 import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
 import { toHtml } from '../../bench/report/html.ts';
 import { runScenario } from '../../bench/run.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
 import { churn } from '../../bench/scenarios/churn.ts';
 import { cluster } from '../../bench/scenarios/cluster.ts';
+import { clusterFaults } from '../../bench/scenarios/cluster-faults.ts';
 import { hostile } from '../../bench/scenarios/hostile.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
 import type { Target } from '../../bench/scenario.ts';
@@ -50,6 +52,11 @@ small(cluster, {
   relayCpuPercent: [-20, 50],
   redisCores: [0.001, 50],
 });
+if (hasBalancer()) {
+  small(clusterFaults, { lostElsewhere: [0, 0], lostOfKilled: [1, 4], backMs: [500, 30_000] });
+} else {
+  test.skip('bench cluster-faults: needs HAProxy (apt-get install haproxy)');
+}
 
 /** A proxy in front of the server that passes all on but /metrics, as operators do. */
 async function elsewhere(t: TestContext, server: TestServer): Promise<Target> {

@@ -1,0 +1,235 @@
+// The compose file of a cluster, its balancer, and the Helm chart, checked without an engine or a
+// cluster: what they set are settings of the server, and load; what they name exists. With helm and
+// kubernetes-validate (PyPI) at hand, the chart is rendered and held to the schemas of Kubernetes.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync, mkdtempSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { SETTINGS, loadConfig } from '../../src/config.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const COMPOSE = path.join(ROOT, 'deploy/compose');
+const CHART = path.join(ROOT, 'deploy/helm');
+const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
+const isAtHand = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+
+// ── compose ────────────────────────────────────────────────────────────────────────────────────
+
+interface Service {
+  readonly image?: string;
+  readonly build?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly command?: readonly string[];
+  readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>;
+  readonly stop_grace_period?: string;
+}
+const compose = parse(read('deploy/compose/compose.yaml'), { merge: true }) as {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly volumes: Readonly<Record<string, null>>;
+};
+const { services } = compose;
+const GIVEN: Readonly<Record<string, string>> = {
+  SECRETS_KEY: 'ab'.repeat(32),
+  API_KEY: 'cd'.repeat(24),
+  S3_SECRET: 'ef'.repeat(24),
+};
+const substituted = (text: string): string =>
+  text.replaceAll(
+    /\$\{(\w+)(?::-([^}]*)|:\?[^}]*)\}/g,
+    (_, name: string, fallback?: string) =>
+      fallback ?? GIVEN[name] ?? assert.fail(`${name} is not asked for`),
+  );
+const servers = Object.entries(services).filter(([name]) => name.startsWith('mouthpiece-'));
+/** Those of the servers; credentials of S3 are read by its client. */
+const settingsOf = ({ environment = {} }: Service): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(environment)
+      .filter(([name]) => !name.startsWith('AWS_'))
+      .map(([name, value]) => [name, substituted(value)]),
+  );
+
+test('compose: images have versions, volumes and files exist, services are there', () => {
+  for (const [name, { image, build, volumes = [], depends_on: others = [] }] of Object.entries(
+    services,
+  )) {
+    assert.ok(build === '../..' || /^[a-z/-]+:[\w.-]*\d/.test(image ?? ''), name);
+    for (const volume of volumes) {
+      const from = volume.split(':')[0]!;
+      assert.ok(
+        from.startsWith('.') ? existsSync(path.join(COMPOSE, from)) : from in compose.volumes,
+        `${name}: ${from}`,
+      );
+    }
+    for (const other of Array.isArray(others) ? others : Object.keys(others)) {
+      assert.ok(other in services, `${name} depends on ${other}`);
+    }
+  }
+});
+
+test('compose: the settings of both servers load; they differ where they must', () => {
+  const configs = servers.map(([name, service]) => {
+    const settings = settingsOf(service);
+    for (const setting of Object.keys(settings)) {
+      assert.ok(setting in SETTINGS, `${name}: ${setting}`);
+    }
+    const config = loadConfig(settings);
+    const { first, last } = config.UDP_PORTS;
+    assert.deepEqual(service.ports, [`${first}-${last}:${first}-${last}/udp`]);
+    assert.ok(last - first + 1 >= config.WORKERS);
+    assert.equal(new URL(config.NODE_URL!).host, `${name}:${config.PORT}`);
+    assert.ok(Number.parseInt(service.stop_grace_period!, 10) > config.DRAIN_SECONDS);
+    assert.ok(service.volumes!.includes(`cores:${config.CORE_LOCK_DIR}`));
+    assert.equal(new URL(config.REDIS_URL!).hostname in services, true);
+    return config;
+  });
+  assert.equal(configs.length, 2);
+  assert.equal(new Set(configs.map(({ UDP_PORTS }) => UDP_PORTS.first)).size, 2);
+  assert.equal(new Set(configs.map(({ SECRETS_KEY }) => SECRETS_KEY)).size, 1);
+  assert.ok(read('Dockerfile').includes(`chown mouthpiece:mouthpiece /data /cores`));
+  const scraped = parse(read('deploy/compose/prometheus.yml')) as {
+    scrape_configs: { job_name: string; static_configs: { targets: string[] }[] }[];
+    alerting: { alertmanagers: { static_configs: { targets: string[] }[] }[] };
+  };
+  const [scrape] = scraped.scrape_configs;
+  assert.equal(scrape!.job_name, 'mouthpiece', 'the rules name it');
+  assert.deepEqual(
+    scrape!.static_configs[0]!.targets,
+    servers.map(([name], i) => `${name}:${configs[i]!.ADMIN_PORT}`),
+  );
+  const [manager] = scraped.alerting.alertmanagers[0]!.static_configs[0]!.targets;
+  assert.ok(manager!.split(':')[0]! in services);
+});
+
+test('compose: the balancer names the servers, and HAProxy takes its configuration', (t) => {
+  const { balancer } = services;
+  assert.deepEqual(
+    [balancer!.environment!['SERVER_1'], balancer!.environment!['SERVER_2']],
+    servers.map(([name]) => `${name}:8080`),
+  );
+  t.skip(!isAtHand('haproxy', '-v'), 'HAProxy is not installed');
+  const checked = spawnSync('haproxy', ['-c', '-f', path.join(COMPOSE, 'haproxy.cfg')], {
+    encoding: 'utf8',
+    env: { ...process.env, ...balancer!.environment, SERVER_1: '127.0.0.1:1', SERVER_2: '[::1]:1' },
+  });
+  assert.equal(checked.status, 0, checked.stderr);
+});
+
+// ── Kubernetes ─────────────────────────────────────────────────────────────────────────────────
+
+const EXAMPLES = readdirSync(path.join(CHART, 'examples')).map((name) => `examples/${name}`);
+interface Values {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly secret?: { readonly values?: Readonly<Record<string, string>> };
+}
+/** Set by the chart or read by something else than the server. */
+const NOT_SETTINGS = new Set(['POD_IP', 'HOST_IP', 'EXTERNAL_IP_URL', 'EXTERNAL_IP_HEADERS']);
+
+test('chart: what it sets are settings of the server; those of the values load', () => {
+  const template = read('deploy/helm/templates/deployment.yaml');
+  const names = [...template.matchAll(/- name: ([A-Z_0-9]+)$/gm)].map(([, name]) => name!);
+  assert.ok(names.length > 10);
+  for (const name of names) {
+    assert.ok(name in SETTINGS || NOT_SETTINGS.has(name), name);
+  }
+  const schema = JSON.parse(read('deploy/helm/values.schema.json')) as any;
+  const own = names.filter((name) => name in SETTINGS);
+  assert.deepEqual(
+    [...new Set(own)].toSorted(),
+    schema.properties.settings.propertyNames.not.enum.toSorted(),
+    'the values may not set what the chart sets',
+  );
+  for (const file of ['values.yaml', ...EXAMPLES]) {
+    const { settings = {}, secret = {} } = parse(read(`deploy/helm/${file}`)) as Values;
+    const given = { ...settings, ...secret.values };
+    for (const name of Object.keys(given)) {
+      assert.ok(name in SETTINGS, `${file}: ${name}`);
+    }
+    loadConfig(given);
+  }
+});
+
+test('chart: the schema knows every value of values.yaml, and no other', () => {
+  const keysOf = (value: unknown): string[] =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
+  const schema = JSON.parse(read('deploy/helm/values.schema.json')) as any;
+  const compare = (value: unknown, at: any, where: string): void => {
+    if (at.properties === undefined) {
+      return;
+    }
+    const known = Object.keys(at.properties).filter((name) => name !== 'global');
+    assert.deepEqual(keysOf(value).toSorted(), known.toSorted(), where);
+    for (const name of known) {
+      compare((value as Record<string, unknown>)[name], at.properties[name], `${where}.${name}`);
+    }
+  };
+  compare(parse(read('deploy/helm/values.yaml')), schema, 'values');
+});
+
+test('chart: its rules are those of grafana/prometheus', () => {
+  for (const name of readdirSync(path.join(ROOT, 'grafana/prometheus/rules'))) {
+    assert.equal(read(`deploy/helm/files/${name}`), read(`grafana/prometheus/rules/${name}`), name);
+  }
+});
+
+const HELM = process.env['HELM'] ?? 'helm';
+
+test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
+  t.skip(!isAtHand(HELM, 'version'), 'helm is not installed (HELM names one)');
+  const python = (...args: string[]): ReturnType<typeof spawnSync> =>
+    spawnSync('python3', ['-m', 'kubernetes_validate', ...args], { encoding: 'utf8' });
+  const canValidate = python('--version').status === 0;
+  for (const file of EXAMPLES) {
+    const args = ['--kube-version', '1.30.0', '-f', path.join(CHART, file)];
+    const linted = spawnSync(HELM, ['lint', '--strict', CHART, ...args], { encoding: 'utf8' });
+    assert.equal(linted.status, 0, linted.stdout + linted.stderr);
+    const { stdout, stderr, status } = spawnSync(HELM, ['template', 'x', CHART, ...args], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+    const manifests = parseAllDocuments(stdout).map((document) => document.toJS() as any);
+    const deployment = manifests.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'x',
+    );
+    const { spec } = deployment.spec.template;
+    const [container] = spec.containers;
+    const { requests, limits } = container.resources;
+    assert.deepEqual(requests, limits, 'guaranteed, for cores of its own');
+    assert.match(limits.cpu, /^\d+$/);
+    const settings = Object.fromEntries(
+      container.env
+        .filter(({ name, value }: { name: string; value?: string }) => name in SETTINGS && value)
+        .map(({ name, value }: { name: string; value: string }) => [
+          name,
+          value.replaceAll(/\$\((?:POD|HOST)_IP\)/g, '192.0.2.1'),
+        ]),
+    );
+    const config = loadConfig({ ...settings, SETTINGS_FILE: '' });
+    assert.equal(String(config.WORKERS + 1), limits.cpu);
+    assert.equal(config.UDP_PORTS.last - config.UDP_PORTS.first + 1, config.WORKERS);
+    const preStop = Number(container.lifecycle.preStop.exec.command[1]);
+    assert.ok(spec.terminationGracePeriodSeconds > config.DRAIN_SECONDS + preStop);
+    assert.ok(deployment.spec.progressDeadlineSeconds > spec.terminationGracePeriodSeconds);
+    if (canValidate) {
+      const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-chart-'));
+      try {
+        const rendered = path.join(folder, 'rendered.yaml');
+        writeFileSync(rendered, stdout);
+        const checked = python('--strict', '--no-warn', rendered);
+        assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    }
+  }
+  if (!canValidate) {
+    console.info(
+      'rendered, but not held to the schemas of Kubernetes: pip install kubernetes-validate',
+    );
+  }
+});
