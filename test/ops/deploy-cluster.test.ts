@@ -103,7 +103,7 @@ test('compose: the settings of both servers load; they differ where they must', 
     servers.map(([name], i) => `${name}:${configs[i]!.ADMIN_PORT}`),
   );
   const [manager] = scraped.alerting.alertmanagers[0]!.static_configs[0]!.targets;
-  assert.ok(manager!.split(':')[0]! in services);
+  assert.ok(Object.hasOwn(services, manager!.split(':')[0]!));
 });
 
 test('compose: the balancer names the servers, and HAProxy takes its configuration', (t) => {
@@ -137,7 +137,7 @@ test('chart: what it sets are settings of the server; those of the values load',
   for (const name of names) {
     assert.ok(name in SETTINGS || NOT_SETTINGS.has(name), name);
   }
-  const schema = JSON.parse(read('deploy/helm/values.schema.json')) as any;
+  const schema = JSON.parse(read('deploy/helm/values.schema.json'));
   const own = names.filter((name) => name in SETTINGS);
   assert.deepEqual(
     [...new Set(own)].toSorted(),
@@ -157,7 +157,7 @@ test('chart: what it sets are settings of the server; those of the values load',
 test('chart: the schema knows every value of values.yaml, and no other', () => {
   const keysOf = (value: unknown): string[] =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
-  const schema = JSON.parse(read('deploy/helm/values.schema.json')) as any;
+  const schema = JSON.parse(read('deploy/helm/values.schema.json'));
   const compare = (value: unknown, at: any, where: string): void => {
     if (at.properties === undefined) {
       return;
@@ -192,7 +192,7 @@ test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
       encoding: 'utf8',
     });
     assert.equal(status, 0, stderr);
-    const manifests = parseAllDocuments(stdout).map((document) => document.toJS() as any);
+    const manifests = parseAllDocuments(stdout).map((document) => document.toJS());
     const deployment = manifests.find(
       ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'x',
     );
@@ -221,7 +221,7 @@ test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
         const rendered = path.join(folder, 'rendered.yaml');
         writeFileSync(rendered, stdout);
         const checked = python('--strict', '--no-warn', rendered);
-        assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
+        assert.equal(checked.status, 0, String(checked.stdout) + String(checked.stderr));
       } finally {
         rmSync(folder, { recursive: true });
       }
