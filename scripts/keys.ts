@@ -1,4 +1,5 @@
 // `npm run keys`: creates, lists and revokes API keys in the configured Redis.
+import { userInfo } from 'node:os';
 import { parseArgs } from 'node:util';
 import { createLogger } from '../src/base/log.ts';
 import { loadConfig } from '../src/config.ts';
@@ -56,6 +57,7 @@ async function create(
   isOperator: boolean,
 ): Promise<number> {
   const { key, id } = await keys.create(owner, name, isOperator);
+  audit('key.create', { id, name, owner, isOperator });
   process.stderr.write(`Key ${id} '${name}' of owner '${owner}'. It is not shown again:\n`);
   return print(`${key}\n`);
 }
@@ -79,10 +81,27 @@ async function list(keys: ApiKeys, asJson: boolean): Promise<number> {
 
 async function revoke(keys: ApiKeys, id: string): Promise<number> {
   const revoked = await keys.revoke(id);
+  if (revoked) {
+    audit('key.revoke', { id });
+  }
   process.stderr.write(
     revoked ? `Key ${id} is revoked.\n` : `There is no key ${id}. See: npm run keys -- list\n`,
   );
   return revoked ? 0 : 1;
+}
+
+/** Writes who changed what to stderr, in the form of the server's audit lines. */
+function audit(action: string, fields: object): void {
+  createLogger('info').info({ audit: action, ...fields, user: userName() }, 'audit');
+}
+
+/** The account that runs this, whoever it became by sudo; its number where it has no name. */
+function userName(): string {
+  try {
+    return process.env.SUDO_USER ?? userInfo().username;
+  } catch {
+    return String(process.getuid?.());
+  }
 }
 
 async function withKeys(work: (keys: ApiKeys) => Promise<number>): Promise<number> {

@@ -33,12 +33,19 @@ test('create, use, list, revoke', async () => {
   const { out, err, code } = await keys('create', '--name', 'laptop', '--owner', 'alice');
   assert.equal(code, 0, err);
   const key = out.trim();
+  const audited = JSON.parse(/^\{.*"audit".*$/m.exec(err)![0]) as Record<string, unknown>;
+  assert.equal(audited.audit, 'key.create');
+  assert.equal(audited.owner, 'alice');
+  assert.ok(audited.user);
+  assert.ok(!err.includes(key), 'the key is on stdout alone');
   assert.equal((await server.call('/faces', { key })).status, 200);
   const listed = await keys('list');
   assert.match(listed.out, /alice\s+laptop/);
   assert.ok(!listed.out.includes(key));
   const id = /^(\w{16})\s+alice/m.exec(listed.out)?.[1] ?? '';
-  assert.equal((await keys('revoke', id)).code, 0);
+  const revoked = await keys('revoke', id);
+  assert.equal(revoked.code, 0);
+  assert.match(revoked.err, new RegExp(`"audit":"key.revoke","id":"${id}"`));
   assert.equal((await server.call('/faces', { key })).status, 401);
   const all = JSON.parse((await keys('list', '--json')).out) as {
     id: string;
