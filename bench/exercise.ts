@@ -72,7 +72,8 @@ async function exercise(context: Context, server: Server, seconds: number): Prom
   const inRoom = await startFleet(context, server, { processes: 1, kind: 'livekit' });
   await inRoom.openPatiently({ cycleSeconds: 4, speechSeconds: 2, pace: 'burst' });
   await failToJoin(server);
-  while (performance.now() < until) {
+  // Once at least: on a busy machine what comes before may take all the time.
+  do {
     await rest(server);
     const { peer } = await fleet.openPatiently();
     await fleet.speak(peer, 'burst', 0, 1.5);
@@ -80,7 +81,7 @@ async function exercise(context: Context, server: Server, seconds: number): Prom
     await fleet.skip(talker);
     await fleet.close(peer);
     await delay(800);
-  }
+  } while (performance.now() < until);
   return fleet;
 }
 
