@@ -69,6 +69,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'src/webrtc/rtp/h264.ts': "the encoder's own output",
   'src/front/http/listener.ts FREE_PORT_ATTEMPTS': 'tries to find a free port at start',
   'src/front/sessions/byte-queue.ts MAX_SPARE': 'memory that is kept for the next one who needs it',
+  'src/metrics/catalogue-host.ts MAX_WORKERS': 'values of a label, more than WORKERS permits',
+  'src/metrics/host-load.ts TICKS_PER_SECOND': 'the unit of /proc/stat',
   'src/front/process/private-redis.ts MAX_SOCKET_PATH':
     "the length of a path of ours, by the system's bound",
   'src/front/store/redis-client.ts SHARED.connectTimeout':
