@@ -61,6 +61,7 @@ const picker = new FacePicker({
   list: part('faces'),
   status: part('face-status'),
   input: field('portrait'),
+  own: part('own-face'),
   onChange: showChoice,
 });
 

@@ -3,7 +3,10 @@
 import { request } from './client.js';
 import { errorMessage } from './messages.js';
 
-/** @typedef {{ id: string, name: string, status?: string, thumbnail_url?: string }} Face */
+/**
+ * @typedef {{ id: string, name: string, owner_id?: string | null, status?: string,
+ * thumbnail_url?: string }} Face
+ */
 
 /** Interval between requests for the status of a new face. */
 const POLL_MS = 400;
@@ -17,18 +20,23 @@ export class FacePicker {
   #list;
   #status;
   #input;
+  #own;
   #onChange;
   #apiKey = '';
   #chosenId = sessionStorage.getItem('face') ?? '';
 
   /**
-   * @param {{ list: HTMLElement, status: HTMLElement, input: HTMLInputElement, onChange: () => void
-   * }} parts
+   * @param {{ list: HTMLElement, status: HTMLElement, input: HTMLInputElement, own: HTMLElement,
+   * onChange: () => void }} parts
    */
-  constructor({ list, status, input, onChange }) {
+  constructor({ list, status, input, own, onChange }) {
     this.#list = list;
     this.#status = status;
     this.#input = input;
+    this.#own = own;
+    const [rename, remove] = own.querySelectorAll('button');
+    rename?.addEventListener('click', () => void this.#rename());
+    remove?.addEventListener('click', () => void this.#delete());
     this.#onChange = onChange;
     input.addEventListener('change', () => {
       const file = input.files?.[0];
@@ -118,7 +126,45 @@ export class FacePicker {
       item.setAttribute('aria-checked', String(isChosen));
       /** @type {HTMLElement} */ (item).tabIndex = isChosen ? 0 : -1;
     }
+    this.#showOwn();
     this.#onChange();
+  }
+
+  /** The name and the buttons of a face of one's own. */
+  #showOwn() {
+    const face = this.chosen;
+    this.#own.hidden = !face?.owner_id;
+    this.#name.value = face?.name ?? '';
+  }
+
+  get #name() {
+    return /** @type {HTMLInputElement} */ (this.#own.querySelector('input'));
+  }
+
+  async #rename() {
+    const name = this.#name.value.trim();
+    await this.#change({ method: 'PATCH', json: { name } }, `It is called ${name} now.`);
+  }
+
+  async #delete() {
+    if (globalThis.confirm(`Delete the face ${this.chosen?.name}? This cannot be undone.`)) {
+      await this.#change({ method: 'DELETE' }, 'The face is deleted.');
+    }
+  }
+
+  /** @param {{ method: string, json?: object }} change @param {string} done */
+  async #change(change, done) {
+    const face = this.chosen;
+    if (!face?.owner_id) {
+      return;
+    }
+    try {
+      await request(`/faces/${encodeURIComponent(face.id)}`, { apiKey: this.#apiKey, ...change });
+      await this.load(this.#apiKey);
+      this.#say(done);
+    } catch (error) {
+      this.#say(errorMessage(error), true);
+    }
   }
 
   #draw() {
@@ -129,7 +175,8 @@ export class FacePicker {
       item.className = 'face';
       item.dataset['id'] = face.id;
       item.setAttribute('role', 'radio');
-      item.setAttribute('aria-label', face.name);
+      item.setAttribute('aria-label', face.owner_id ? `${face.name}, your own` : face.name);
+      item.classList.toggle('own', Boolean(face.owner_id));
       const isChosen = face === this.chosen;
       item.setAttribute('aria-checked', String(isChosen));
       item.tabIndex = isChosen ? 0 : -1;
@@ -146,6 +193,7 @@ export class FacePicker {
     for (const face of this.faces) {
       this.#show(face.id);
     }
+    this.#showOwn();
     if (hadFocus) {
       items.find((item) => item.tabIndex === 0)?.focus();
     }

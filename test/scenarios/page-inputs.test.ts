@@ -8,7 +8,7 @@ import sharp from 'sharp';
 import { sleep } from '../../src/base/time.ts';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { inState, openDemo, screenshot, textBecomes, textOf } from '../harness/demo-page.ts';
-import { focusOf } from '../harness/page-checks.ts';
+import { focusOf, accessProblems } from '../harness/page-checks.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
 
@@ -105,7 +105,7 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
   assert.equal(await textOf(page, '.face[aria-checked=true] .name'), 'portrait');
   assert.equal(
     await page.evaluate('document.activeElement.ariaLabel'),
-    'portrait',
+    'portrait, your own',
     'the list was drawn again',
   );
   await page.click('.sentence');
@@ -113,6 +113,18 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
   await sleep(1500);
   await screenshot(page, path.join(OUT, 'page-portrait.png'));
   await page.click('#disconnect');
+  assert.deepEqual(await accessProblems(page), []);
+  await page.$eval('#own-name', (input) => {
+    (input as unknown as { value: string }).value = 'Second name';
+  });
+  await page.click('#rename-face');
+  await textBecomes(page, '#face-status', /called Second name/);
+  assert.equal(await textOf(page, '.face[aria-checked=true] .name'), 'Second name');
+  page.once('dialog', (dialog) => void dialog.accept());
+  await page.click('#delete-face');
+  await textBecomes(page, '#face-status', /deleted/);
+  assert.equal((await page.$$('.face[role=radio]')).length, count);
+  assert.equal(await page.$eval('#own-face', (row) => (row as any).hidden), true);
   await page.close();
 });
 
