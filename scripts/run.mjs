@@ -17,6 +17,7 @@ const PROGRAMS = {
   bench: ['bench/main.ts'],
   fuzz: ['test/fuzz/main.ts'],
   keys: ['scripts/keys.ts'],
+  data: ['scripts/data.ts'],
   format: ['scripts/format.mjs'],
   'test:watch': [VITEST, 'watch', '--project', 'core', '--project', 'unit'],
   coverage: ['test/coverage.ts'],

@@ -10,6 +10,7 @@ import { connectStore } from '../front/process/open-store.ts';
 import { prepareDataDir, serverIdentity } from '../front/store/data-dir.ts';
 import { openStorage, type Storage } from '../front/store/open-storage.ts';
 import type { RedisStore } from '../front/store/redis.ts';
+import { migrate } from '../front/store/schema.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { mediaConfig, wav2lipOptions } from '../media-config.ts';
 import { Metrics } from '../metrics/metrics.ts';
@@ -54,6 +55,7 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   const opened = await connectStore(storeConfig(config), log);
   closers.add(() => opened.close());
   const { store } = opened;
+  await migrate(store, log);
   observeRedis(metrics, store.client, () => store.ready);
   const storage = await openStorage(storageOptions(config), {
     ...observeStorage(metrics),

@@ -6,8 +6,15 @@
 
 const PREFIX = 'mp';
 
+/** Pattern of all keys, for SCAN. */
+export const ALL_KEYS = `${PREFIX}:*`;
+
 /** Builds the Redis keys. */
 export const keys = {
+  /** String: the version of the schema (schema.ts). */
+  schema: () => `${PREFIX}:schema`,
+  /** String, 15 s: the process that migrates. */
+  schemaLock: () => `${PREFIX}:schema-lock`,
   /** Hash: ownerId, name, hash, createdAt, revokedAt, lastUsedAt of an API key. */
   apiKey: (keyId: string) => `${PREFIX}:key:{${keyId}}`,
   /** Hash, 60 s: the token bucket of an API key: tokens, atMs. */

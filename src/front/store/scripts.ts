@@ -361,6 +361,14 @@ for _, id in ipairs(old) do redis.call('ZREM', KEYS[1], id) end
 return {now, found, old}`,
 );
 
+/** Releases a lock that is held still. KEYS: lock. ARGV: holder. */
+export const RELEASE_LOCK = script(
+  'release-lock',
+  `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`,
+);
+
 /** Updates an existing record; a deleted one stays deleted. KEYS: hash. ARGV: field, value, ... */
 export const UPDATE_EXISTING = script(
   'update-existing',
