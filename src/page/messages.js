@@ -45,6 +45,7 @@ const BY_CODE = {
   UNSUPPORTED_MEDIA_TYPE: 'The server accepts JPEG, PNG and WebP pictures.',
   NOT_IMPLEMENTED: 'This server does not support that yet.',
   STORE_UNAVAILABLE: 'The database of the server does not answer. Try again shortly.',
+  STORAGE_UNAVAILABLE: 'The file storage of the server does not answer. Try again shortly.',
   INTERNAL_ERROR: 'The server failed. Its log has the details.',
   NOT_FOUND: 'The server no longer has the requested data. Reload the page.',
   ORIGIN_NOT_ALLOWED:

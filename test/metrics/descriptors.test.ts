@@ -24,8 +24,8 @@ const PROGRAM = `
   catch (error) { if (error.code !== 'EMFILE') throw error; }
   setTimeout(async () => {
     const { body } = await metrics.render();
-    process.stdout.write(JSON.stringify({ left, defects, body }));
-    process.exit(0);
+    // More than a pipe holds: the rest is written later.
+    process.stdout.write(JSON.stringify({ left, defects, body }), () => process.exit(0));
   }, 1500);
 `;
 

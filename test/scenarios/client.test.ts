@@ -298,6 +298,8 @@ test('a face made for 1280x720 is seen in that size, and only faces of its size 
   assert.deepEqual(told.told, [1280, 720]);
   assert.match(told.message, /512x512.*1280x720/);
   await page.screenshot({ path: `${OUT}/face-1280x720.png` });
+  // The other tests take the first face of the list.
+  await fetch(`${server.url}/faces/${id}`, { method: 'DELETE', headers });
 });
 
 test('the element, in a page of another origin: one script tag, a token from its own server', async () => {
