@@ -3,6 +3,8 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { type Baseline, boundsAgainst, readBaseline } from './report/baseline.ts';
+import { toCsv, toJunit } from './report/exports.ts';
 import { toHtml } from './report/html.ts';
 import { short } from './report/plot.ts';
 import { ROOT, type Run, runScenario } from './run.ts';
@@ -15,6 +17,10 @@ const COMMON = `
                      figures from inside the server are then left out
   --key KEY          API key for --target
   --out FOLDER       where reports go (bench/out)
+  --baseline FILE    the .json report of an earlier run of the same scenario: fail where a bounded
+                     figure is worse than there by more than --tolerance PERCENT (10)
+  --csv FILE         write all figures there, too
+  --junit FILE       write all bounds there as test cases, too
   --record           also append a line to bench/history/ and keep the report there`;
 
 function usage(): string {
@@ -41,6 +47,11 @@ interface CommandLine {
   readonly small: boolean;
   readonly record: boolean;
   readonly out: string;
+  readonly baseline: string | undefined;
+  /** As a fraction. */
+  readonly tolerance: number;
+  readonly csv: string | undefined;
+  readonly junit: string | undefined;
 }
 
 function parse(args: readonly string[]): CommandLine {
@@ -59,6 +70,10 @@ function parse(args: readonly string[]): CommandLine {
       target: { type: 'string' },
       key: { type: 'string' },
       out: { type: 'string', default: path.join(ROOT, 'bench/out') },
+      baseline: { type: 'string' },
+      tolerance: { type: 'string', default: '10' },
+      csv: { type: 'string' },
+      junit: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
@@ -95,8 +110,19 @@ function parse(args: readonly string[]): CommandLine {
       throw new UsageError(`--${name} must be a number`);
     }
   }
+  const tolerance = Number(given['tolerance']) / 100;
+  if (!(tolerance >= 0)) {
+    throw new UsageError('--tolerance must be a percentage such as 10');
+  }
+  if (typeof given['baseline'] === 'string' && scenarios.length > 1) {
+    throw new UsageError('--baseline is for one scenario at a time');
+  }
   return {
     scenarios,
+    baseline: given['baseline'] as string | undefined,
+    tolerance,
+    csv: given['csv'] as string | undefined,
+    junit: given['junit'] as string | undefined,
     given: options,
     small: given['small'] === true,
     record: given['record'] === true,
@@ -179,6 +205,15 @@ function print(run: Run): void {
   }
 }
 
+/** The run with the bounds that the baseline sets. */
+const judged = (run: Run, baseline: Baseline, tolerance: number): Run => ({
+  ...run,
+  outcome: {
+    ...run.outcome,
+    bounds: [...run.outcome.bounds, ...boundsAgainst(baseline, run.outcome.bounds, tolerance)],
+  },
+});
+
 function keep(run: Run, folder: string, record: boolean): string {
   mkdirSync(folder, { recursive: true });
   const base = path.join(folder, `${run.scenario}-${run.startedAt.replaceAll(/[:.]/g, '-')}`);
@@ -205,29 +240,41 @@ function keep(run: Run, folder: string, record: boolean): string {
 }
 
 try {
-  const { scenarios, given, target, small, record, out } = parse(process.argv.slice(2));
+  const line = parse(process.argv.slice(2));
+  const { scenarios, given, target, small, record, out } = line;
+  const baseline = line.baseline === undefined ? undefined : readBaseline(line.baseline);
+  if (baseline !== undefined && baseline.scenario !== scenarios[0]!.name) {
+    throw new Refusal(`--baseline is a run of ${baseline.scenario}, not of ${scenarios[0]!.name}`);
+  }
   if (target !== undefined) {
     await checkTarget(target);
   }
-  let allHeld = true;
+  const runs: Run[] = [];
   for (const scenario of scenarios) {
     const began = performance.now();
     console.error(`── ${scenario.name}: ${scenario.about}`);
     const own = Object.fromEntries(
       Object.entries(given).filter(([name]) => name in scenario.options),
     );
-    const run = await runScenario(scenario, {
+    const measured = await runScenario(scenario, {
       options: { ...(small ? scenario.small : {}), ...own },
       target,
       progress: (line) => {
         console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${line}`);
       },
     });
+    const run = baseline === undefined ? measured : judged(measured, baseline, line.tolerance);
     print(run);
     console.log(`  report: ${path.relative(process.cwd(), keep(run, out, record))}.html`);
-    allHeld &&= run.outcome.bounds.every(holds);
+    runs.push(run);
   }
-  process.exitCode = allHeld ? 0 : 1;
+  if (line.csv !== undefined) {
+    writeFileSync(line.csv, toCsv(runs));
+  }
+  if (line.junit !== undefined) {
+    writeFileSync(line.junit, toJunit(runs));
+  }
+  process.exitCode = runs.every(({ outcome }) => outcome.bounds.every(holds)) ? 0 : 1;
 } catch (error) {
   if (
     error instanceof UsageError ||
