@@ -13,7 +13,10 @@ COPY models ./models
 COPY src ./src
 COPY clients ./clients
 COPY tsconfig.json ./
+# --build-arg CONVERSATIONS=0 leaves out the libraries of conversations, 290 MB.
+ARG CONVERSATIONS=1
 RUN node scripts/run.mjs setup \
+  && if [ "$CONVERSATIONS" = 1 ]; then node scripts/install-talk.mjs; fi \
   && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
   && rm -rf native/build/release /var/lib/apt/lists/*
 
@@ -31,6 +34,7 @@ COPY --from=build /app/native/build/mouthpiece.node ./native/build/mouthpiece.no
 COPY --from=build /app/models ./models
 COPY --from=build /app/src ./src
 COPY --from=build /app/clients ./clients
+COPY --from=build /app/scripts ./scripts
 # /cores: for a volume that servers on one host share (CORE_LOCK_DIR).
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data \
     --shell /usr/sbin/nologin mouthpiece \

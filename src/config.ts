@@ -9,7 +9,7 @@ import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-setti
 import { isNetwork } from './front/http/addresses.ts';
 import { STORAGE_SETTINGS, storageProblem } from './storage-settings.ts';
 import { REDIS_SETTINGS, redisProblem } from './redis-settings.ts';
-import { decimal, flag, integer, list, setting, text } from './setting.ts';
+import { decimal, flag, httpOrigin, integer, list, setting, text } from './setting.ts';
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
 
@@ -54,14 +54,6 @@ const portRange = z
     'must lie within 0-65535, the smaller first',
   );
 
-/** The origin of a URL that consists of nothing else. */
-function origin(value: string): string | undefined {
-  const url = URL.parse(value);
-  return url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
-    ? url.origin
-    : undefined;
-}
-
 /**
  * Every setting. An unset or empty variable takes the default; `undefined` as the default makes the
  * value undefined.
@@ -76,16 +68,16 @@ export const SETTINGS = {
   ),
   PORT: setting(integer(0, 65535), '8080', 'HTTP and WebSocket port. 0 picks a free one.'),
   PUBLIC_URL: setting(
-    z
-      .string()
-      .transform(
-        (value, context) =>
-          origin(value) ??
-          (context.addIssue('must be http:// or https:// with a host and no path'), z.NEVER),
-      ),
+    httpOrigin,
     undefined,
     'Origin under which clients reach this server (https://media.example), for the URLs ' +
       'of static videos. Unset: taken from Host and X-Forwarded-Proto of each request.',
+  ),
+  FRAME_ORIGINS: setting(
+    list.pipe(z.array(httpOrigin)),
+    undefined,
+    'Comma-separated origins of pages that may show the demo page in a frame ' +
+      '(https://shop.example). Unset: none.',
   ),
   DATA_DIR: setting(text, './data', 'Directory of everything that must survive a restart.'),
   ...REDIS_SETTINGS,

@@ -43,6 +43,16 @@ export const httpUrl = z.string().transform((value, context) => {
   return url.href.slice(0, end);
 });
 
+/** An http or https URL that is an origin and nothing else; becomes that origin. */
+export const httpOrigin = z.string().transform((value, context) => {
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {
+    context.addIssue('must be http:// or https:// with a host and no path');
+    return z.NEVER;
+  }
+  return url.origin;
+});
+
 /** One setting; `about` is its description in README.md. */
 interface Setting<T extends z.ZodType, D extends string | undefined> {
   readonly schema: T;

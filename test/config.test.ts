@@ -43,6 +43,20 @@ test('every bad value is reported with its reason, and secrets are not shown', (
   );
 });
 
+test('FRAME_ORIGINS are origins', () => {
+  assert.deepEqual(
+    loadConfig({ FRAME_ORIGINS: 'https://shop.example, http://localhost:3000/' }).FRAME_ORIGINS,
+    ['https://shop.example', 'http://localhost:3000'],
+  );
+  for (const bad of [
+    'shop.example',
+    'https://shop.example/a',
+    "https://a.example; script-src '*'",
+  ]) {
+    assert.throws(() => loadConfig({ FRAME_ORIGINS: bad }), /FRAME_ORIGINS=.*no path/);
+  }
+});
+
 test('PUBLIC_URL is an origin', () => {
   assert.equal(
     loadConfig({ PUBLIC_URL: 'https://media.example/' }).PUBLIC_URL,

@@ -130,7 +130,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
         [
           ...routes,
           ...docsFileRoutes(),
-          ...(await pageRoutes(PAGE_DIRECTORY)),
+          ...(await pageRoutes(PAGE_DIRECTORY, config.FRAME_ORIGINS)),
           ...(await clientRoutes(CLIENT_DIRECTORY)),
         ],
         REMOVED_PATHS,

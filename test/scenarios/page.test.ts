@@ -2,6 +2,8 @@
 // a phone.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { type Server, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Page } from 'puppeteer-core';
@@ -22,20 +24,44 @@ import { patience } from '../harness/machine.ts';
 import { coveredStops, focusOf, misfits, problemsAtEverySize } from '../harness/page-checks.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { OUT } from '../harness/speech.ts';
+import { until } from '../harness/until.ts';
 import { sleep } from '../../src/base/time.ts';
 
+/** A page of somebody else that shows the demo page in a frame. */
+const framing = createServer((_request, response) => {
+  response.setHeader('content-type', 'text/html').end(`<iframe src="${server.url}/"></iframe>`);
+});
 let server: TestServer;
 let browser: TestBrowser;
 let lost: Page;
 
 beforeAll(async () => {
-  const env = { MAX_SESSIONS_PER_WORKER: '3' }; // so that a test can fill it
+  await new Promise<void>((resolve) => {
+    framing.listen(0, '127.0.0.1', resolve);
+  });
+  const env = {
+    MAX_SESSIONS_PER_WORKER: '3', // so that a test can fill it
+    FRAME_ORIGINS: `http://127.0.0.1:${portOf(framing)}`,
+  };
   [server, browser] = await Promise.all([startServer({ env }), startBrowser()]);
   lost = await connectWithoutAWay();
 });
 afterAll(async () => {
   await browser?.close();
   await server?.stop();
+  framing.close();
+});
+
+const portOf = (listener: Server): number => (listener.address() as AddressInfo).port;
+
+test('it may be shown in a frame by the origins of FRAME_ORIGINS only', async () => {
+  const page = await browser.newPage(DESK);
+  await page.goto(`http://127.0.0.1:${portOf(framing)}/`);
+  const frame = await (await page.waitForSelector('iframe'))!.contentFrame();
+  await frame.waitForSelector('#connect');
+  await page.goto(`http://localhost:${portOf(framing)}/`);
+  await until(() => browser.problems.some((text) => /frame-ancestors/.test(text)), 10_000);
+  await page.close();
 });
 
 /**
@@ -381,10 +407,13 @@ test('a server that is full says so in words, and the focus is back on Connect',
 });
 
 test('a server that stops says so, one that is gone is missed in words', async () => {
-  // Expected refusals: the wrong key's, the full server's, and refused statistics.
+  // Expected refusals: the wrong key's, the full server's, refused statistics, and a frame's.
   assert.deepEqual(
     browser.problems.filter(
-      (problem) => !/401 \(|429 \(.*compose\/token|404 \(.*\/stats/.test(problem),
+      (problem) =>
+        !/401 \(|429 \(.*compose\/token|404 \(.*\/stats|frame-ancestors|BLOCKED_BY_RESPONSE/.test(
+          problem,
+        ),
     ),
     [],
     'pages complained',
