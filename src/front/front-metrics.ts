@@ -4,12 +4,12 @@ import { ERRORS, type ErrorCode } from '../base/errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Counter, Histogram } from '../metrics/catalogue.ts';
 import { exemplarOf } from '../metrics/shared-metrics.ts';
+import type { StorageOperation } from '../base/storage-operations.ts';
 import { monotonicMs } from '../base/time.ts';
 import type { Logger } from '../base/log.ts';
 import type { Refusal } from './http/client-limits.ts';
 import type { CacheOutcome } from './store/cached-blobs.ts';
 import type { StorageObserver } from './store/open-storage.ts';
-import type { StorageOperation } from './store/watched-blobs.ts';
 import type { AnsweredRequest } from './http/http-context.ts';
 import { STUN_OUTCOMES, type StunCount } from '../webrtc/ice/stun-server.ts';
 

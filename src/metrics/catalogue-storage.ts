@@ -1,4 +1,5 @@
 // Metrics of the catalogue: Redis, the storage of files, history and offline jobs.
+import { STORAGE_OPERATIONS } from '../base/storage-operations.ts';
 import { REQUEST_BUCKETS } from './catalogue-common.ts';
 import { counter, gauge, histogram } from './metric-family.ts';
 
@@ -6,16 +7,6 @@ import { counter, gauge, histogram } from './metric-family.ts';
 // ratio of buckets.
 const JOB_BUCKETS = [0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
 const SPEED_BUCKETS = [0.5, 1, 2, 4, 8, 12, 16, 24, 32, 64]; // media seconds per second
-const STORAGE_OPERATIONS = [
-  'put',
-  'get',
-  'open',
-  'read',
-  'stat',
-  'delete',
-  'list',
-  'probe',
-] as const;
 const JOB_KINDS = ['static', 'face'] as const;
 
 /** Metrics of Redis, the storage of files, history and offline jobs. */

@@ -8,27 +8,10 @@
 #include <stdexcept>
 
 #include "core/face_breath.h"
+#include "core/face_vertices.h"
 
 namespace mouthpiece::face {
 namespace {
-
-// Vertices of the FaceMesh topology. Lip contours run from the left corner in the picture to the
-// right one.
-constexpr std::array UPPER_INNER{78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308};
-constexpr std::array LOWER_INNER{78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
-constexpr std::array UPPER_OUTER{61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291};
-constexpr std::array LOWER_OUTER{61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
-constexpr std::array JAW{58, 172, 136, 150, 149, 176, 148, 152, 377, 400, 378, 379, 365, 397, 288};
-constexpr std::array OVAL{10,  338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288,
-                          397, 365, 379, 378, 400, 377, 152, 148, 176, 149, 150, 136,
-                          172, 58,  132, 93,  234, 127, 162, 21,  54,  103, 67,  109};
-constexpr std::array LEFT_BROW{70, 63, 105, 66, 107, 46, 53, 52, 65, 55};
-constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 295, 285};
-// Margins of the upper lids, corner to corner.
-constexpr std::array LEFT_LID{33, 246, 161, 160, 159, 158, 157, 173, 133};
-constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
-constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2,
-              MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
 
 /**
  * The contours extend by this many half widths of the mouth, where the jaw no longer moves the

@@ -4,22 +4,9 @@
 import { ServiceError } from '../../base/errors.ts';
 import { every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
+import type { StorageOperation } from '../../base/storage-operations.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import type { BlobReader, BlobStat, BlobStore } from './blobs.ts';
-
-/** What is done with a storage. `probe` is a trial that the server makes. */
-export const STORAGE_OPERATIONS = [
-  'put',
-  'get',
-  'open',
-  'read',
-  'stat',
-  'delete',
-  'list',
-  'probe',
-] as const;
-/** An operation. */
-export type StorageOperation = (typeof STORAGE_OPERATIONS)[number];
 
 /** Options of WatchedBlobs. */
 export interface WatchOptions {
