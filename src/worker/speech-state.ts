@@ -27,7 +27,10 @@ export class SpeechState {
   }
 
   /** Call after each frame. @returns what changed, if anything */
-  update(stream: SpeechStream, nowMs: number): 'speak' | 'silent' | undefined {
+  update(
+    stream: Pick<SpeechStream, 'isActive' | 'inaudibleMs' | 'gapMs'>,
+    nowMs: number,
+  ): 'speak' | 'silent' | undefined {
     if (stream.isActive && stream.inaudibleMs < INAUDIBLE_MS && stream.gapMs < GAP_MS) {
       if (this.isSpeaking) {
         this.lastSpokeMs = nowMs;

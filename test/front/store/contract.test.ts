@@ -16,6 +16,7 @@ import { FaceRecords } from '../../../src/front/faces/face-records.ts';
 import { History, type HistoryRecord } from '../../../src/front/history/history.ts';
 import { JobQueue, LEASE_MS } from '../../../src/front/queue/job-queue.ts';
 import { keys } from '../../../src/front/store/keys.ts';
+import { ConversationStore } from '../../../src/front/talk/conversation-store.ts';
 import { RedisStore } from '../../../src/front/store/redis.ts';
 import { SecretBox } from '../../../src/front/accounts/secret-box.ts';
 import { code, GRANT, recordOf } from './records.ts';
@@ -380,6 +381,24 @@ for (const [kind, start] of [
       await SecretBox.open(first, '/nowhere', store);
       await SecretBox.open(first, '/nowhere', store);
       await assert.rejects(SecretBox.open(other, '/nowhere', store), /SECRETS_KEY differs/);
+    });
+
+    test('a transcript is for its owner, and kept for the days of the settings', async () => {
+      const conversations = new ConversationStore(store, new SecretBox(randomBytes(32)), 2);
+      const sessionId = newUuid();
+      await conversations.writeTranscript({
+        sessionId,
+        agentId: 'agent',
+        ownerId: 'owner',
+        startedAt: '2026-01-02T03:04:05.000Z',
+        endedAt: '2026-01-02T03:05:05.000Z',
+        endReason: 'done',
+        items: [],
+      });
+      assert.equal((await conversations.transcript('owner', sessionId))?.agentId, 'agent');
+      assert.equal(await conversations.transcript('another', sessionId), undefined);
+      const seconds = await store.use((client) => client.ttl(keys.transcript(sessionId)));
+      assert.ok(seconds > 2 * 86_400 - 60 && seconds <= 2 * 86_400, `${seconds}`);
     });
 
     test('secrets of auto tokens are encrypted in Redis and decrypted unchanged', async () => {
