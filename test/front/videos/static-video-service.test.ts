@@ -118,8 +118,9 @@ const metric = async (line: string): Promise<number> =>
   );
 
 test('the queue is bounded; a waiting video knows its position; all accepted are rendered', async () => {
-  // Four take turns on the thread. All at once, so that none is over before the last has begun.
-  const rendering = await Promise.all(Array.from({ length: 4 }, () => created(5)));
+  // Four take turns on the thread. All at once, and long, so that none is over before the last has
+  // begun and the queue is full, also on a busy machine.
+  const rendering = await Promise.all(Array.from({ length: 4 }, () => created(10)));
   await until(async () => (await status(rendering[3]!))?.status === 'rendering');
   const replies = await Promise.all([post(), post(), post()]);
   const refused = replies.find(({ status: code }) => code !== 200)!;
