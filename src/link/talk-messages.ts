@@ -5,7 +5,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { ConversationState } from '../media/conversation-state.ts';
 
 /** A language model, or a script for when there is none. */
-export type MindSpec =
+export type LanguageModelSpec =
   | { readonly kind: 'script' }
   | {
       /** An endpoint of OpenAI's chat completions. */
@@ -33,13 +33,13 @@ interface RemoteVoice {
 }
 
 /** A speech recogniser. */
-export type EarSpec =
+export type RecogniserSpec =
   | { readonly kind: 'local' }
-  | ({ readonly kind: 'openai' } & RemoteEar)
-  | ({ readonly kind: 'deepgram' } & RemoteEar);
+  | ({ readonly kind: 'openai' } & RemoteRecogniser)
+  | ({ readonly kind: 'deepgram' } & RemoteRecogniser);
 
 /** A recogniser of a service. */
-interface RemoteEar {
+interface RemoteRecogniser {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly model: string;
@@ -74,16 +74,16 @@ export interface ConversationSpec {
   readonly history: readonly TranscriptItem[];
   /** Ask the language model before the end of the turn is certain. */
   readonly isPreemptive: boolean;
-  readonly mind: MindSpec;
+  readonly languageModel: LanguageModelSpec;
   readonly voice: VoiceSpec;
-  readonly ear: EarSpec;
+  readonly recogniser: RecogniserSpec;
 }
 
 /** The three providers of a conversation. */
 export type ProviderRole = 'language_model' | 'voice' | 'recogniser';
 
 /** A kind of provider. */
-export type ProviderKind = MindSpec['kind'] | VoiceSpec['kind'] | EarSpec['kind'];
+export type ProviderKind = LanguageModelSpec['kind'] | VoiceSpec['kind'] | RecogniserSpec['kind'];
 
 /** Why a provider failed: labels of a metric. */
 export const PROVIDER_FAULTS = [

@@ -10,7 +10,7 @@ import { createProviders } from './providers.ts';
 import { TurnClock } from './turn-clock.ts';
 import { type TurnEngine, startTurns } from './turn-engine.ts';
 
-/** Samples that the ear gets at a time: 20 ms. */
+/** Samples that the recogniser gets at a time: 20 ms. */
 const EAR_SAMPLES = 320;
 /** Turns in a row without a reply that was heard, after which the conversation ends. */
 const MAX_FAILED_TURNS = 3;
@@ -181,7 +181,7 @@ export class Conversation {
     this.#isUserSpeaking = isSpeaking;
     if (isSpeaking) {
       this.#turnStartMs.user = this.#nowMs();
-      this.#providers?.prepareToHear();
+      this.#providers?.prepareToListen();
       this.#clock.userBegan(monotonicMs(), this.#agentState === 'speaking');
     } else {
       this.#clock.userEnded(monotonicMs());
@@ -222,7 +222,7 @@ export class Conversation {
     this.#tell({
       type: 'fault',
       role: 'recogniser',
-      kind: this.#spec.ear.kind,
+      kind: this.#spec.recogniser.kind,
       fault: 'unreachable',
       message:
         error === undefined || error === null

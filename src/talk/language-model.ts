@@ -1,5 +1,5 @@
 // The replies of one conversation: from a language model, or from a script.
-import type { MindSpec } from '../link/talk-messages.ts';
+import type { LanguageModelSpec } from '../link/talk-messages.ts';
 import type { Attempts, ProviderListener } from './attempts.ts';
 import { chatReply } from './providers/chat.ts';
 import { scriptReply } from './providers/script.ts';
@@ -11,11 +11,11 @@ const GO_ON = 'Go on from exactly where you stopped. Repeat nothing.';
 
 /** Writes the replies of one conversation. */
 export class LanguageModel {
-  readonly #spec: MindSpec;
+  readonly #spec: LanguageModelSpec;
   readonly #attempts: Attempts;
   readonly #listener: ProviderListener;
 
-  constructor(spec: MindSpec, attempts: Attempts, listener: ProviderListener) {
+  constructor(spec: LanguageModelSpec, attempts: Attempts, listener: ProviderListener) {
     this.#spec = spec;
     this.#attempts = attempts;
     this.#listener = listener;

@@ -9,14 +9,14 @@ import { Voice } from './voice.ts';
 
 /** The providers of `spec`. `close` frees what waits for the next turn. */
 export function createProviders(
-  { mind, voice: voiceSpec, ear, language }: ConversationSpec,
+  spec: ConversationSpec,
   listener: ProviderListener,
-): TurnProviders & { prepareToHear(): void; close(): void } {
+): TurnProviders & { prepareToListen(): void; close(): void } {
   const gates = new ReplyGates();
   const attempts = new Attempts(listener);
-  const model = new LanguageModel(mind, attempts, listener);
-  const voice = new Voice(voiceSpec, language, attempts, listener);
-  const recogniser = new Recogniser(ear, language, attempts, listener);
+  const model = new LanguageModel(spec.languageModel, attempts, listener);
+  const voice = new Voice(spec.voice, spec.language, attempts, listener);
+  const recogniser = new Recogniser(spec.recogniser, spec.language, attempts, listener);
   return {
     gates,
     takeVoiceFault: () => voice.takeFault(),
@@ -27,7 +27,7 @@ export function createProviders(
     speak: (text, signal) => gates.with((gate) => voice.speak(text, signal, gate)),
     transcribe: (pcm, signal) => recogniser.transcribe(pcm, signal),
     ...recogniser.streaming,
-    prepareToHear: () => {
+    prepareToListen: () => {
       recogniser.prepare();
       voice.prepare();
     },

@@ -1,25 +1,30 @@
 // What the person of one conversation has said: one utterance at a time, or while they speak.
 import { monotonicMs } from '../base/time.ts';
-import type { EarSpec } from '../link/talk-messages.ts';
+import type { RecogniserSpec } from '../link/talk-messages.ts';
 import { type Attempts, type ProviderListener, once } from './attempts.ts';
 import { DeepgramEar } from './providers/deepgram.ts';
-import { LocalEar } from './providers/local-ear.ts';
+import { LocalRecogniser } from './providers/local-recogniser.ts';
 import { transcription } from './providers/transcription.ts';
 import type { TurnProviders } from './turn-types.ts';
 
 /** Recognises the speech of one conversation. */
 export class Recogniser {
-  readonly #spec: EarSpec;
+  readonly #spec: RecogniserSpec;
   readonly #language: string;
   readonly #attempts: Attempts;
-  readonly #local: LocalEar | undefined;
+  readonly #local: LocalRecogniser | undefined;
   readonly #deepgram: DeepgramEar | undefined;
 
-  constructor(spec: EarSpec, language: string, attempts: Attempts, listener: ProviderListener) {
+  constructor(
+    spec: RecogniserSpec,
+    language: string,
+    attempts: Attempts,
+    listener: ProviderListener,
+  ) {
     this.#spec = spec;
     this.#language = language;
     this.#attempts = attempts;
-    this.#local = spec.kind === 'local' ? new LocalEar() : undefined;
+    this.#local = spec.kind === 'local' ? new LocalRecogniser() : undefined;
     this.#deepgram =
       spec.kind === 'deepgram'
         ? new DeepgramEar(spec, language, {

@@ -236,9 +236,9 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
 
   test('nobody is left unheard: a recogniser that stays away ends the conversation', async () => {
     const baseUrl = new URL(providers.baseUrl).origin;
-    const ear = { kind: 'deepgram', baseUrl, apiKey: 'k', model: 'nova-3' } as const;
+    const recogniser = { kind: 'deepgram', baseUrl, apiKey: 'k', model: 'nova-3' } as const;
     providers.behaviour.status.set('deepgram', 500);
-    await conversing({ ear }, async () => {
+    await conversing({ recogniser }, async () => {
       const told = await talk.until('fault', ({ isFatal }) => isFatal, 30_000);
       assert.deepEqual(
         [told.role, told.kind, told.fault],
@@ -338,7 +338,11 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
   test('pocketsphinx and flite hold a conversation without any server', async () => {
     const hello = await synthesize('hello how are you');
     await conversing(
-      { mind: { kind: 'script' }, voice: { kind: 'local', voice: 'slt' }, ear: { kind: 'local' } },
+      {
+        languageModel: { kind: 'script' },
+        voice: { kind: 'local', voice: 'slt' },
+        recogniser: { kind: 'local' },
+      },
       async (person) => {
         await person.say(hello.pcm);
         const { item } = await talk.until('item', ({ item: { role } }) => role === 'assistant');

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { envelope } from '../harness/lipsync.ts';
 import { synthesize } from '../harness/speech.ts';
-import { LocalEar } from '../../src/talk/providers/local-ear.ts';
+import { LocalRecogniser } from '../../src/talk/providers/local-recogniser.ts';
 import { serveSockets } from './socket-server.ts';
 import { sleep } from '../../src/base/time.ts';
 
@@ -165,7 +165,8 @@ export async function startProviders(): Promise<ProviderServer> {
         ? closest(pcm, behaviour.phrases)
         : behaviour.transcripts.shift();
     await sleep(given === undefined ? 0 : behaviour.recogniserMs);
-    const text = given ?? (await new LocalEar().transcribe(pcm, new AbortController().signal));
+    const text =
+      given ?? (await new LocalRecogniser().transcribe(pcm, new AbortController().signal));
     heard.push(text);
     note('transcript', text);
     const fault = behaviour.fault.get('/v1/audio/transcriptions');

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, test } from 'vitest';
 import { setTimeout } from 'node:timers/promises';
 import { createSpeechRing } from '../../src/link/speech-ring.ts';
-import type { EarSpec, VoiceSpec } from '../../src/link/talk-messages.ts';
+import type { RecogniserSpec, VoiceSpec } from '../../src/link/talk-messages.ts';
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import { createProviders } from '../../src/talk/providers.ts';
 import { heardOf } from '../../src/talk/spoken-text.ts';
@@ -44,7 +44,7 @@ interface Ours {
   readonly providers: ReturnType<typeof createProviders>;
 }
 
-function ours(origin: string, parts: { voice?: VoiceSpec; ear?: EarSpec }): Ours {
+function ours(origin: string, parts: { voice?: VoiceSpec; recogniser?: RecogniserSpec }): Ours {
   const rings = { microphoneRing: createSpeechRing(), speechRing: createSpeechRing() };
   const found = { faults: [] as string[], messages: [] as string[], answers: [] as string[] };
   const steps: string[] = [];
@@ -171,7 +171,7 @@ test('a reply goes in by clauses, and comes back with the times of its words', a
   for (const kind of ['elevenlabs', 'cartesia'] as const) {
     await beside(async ({ events }, origin) => {
       const { providers, faults, answers, steps } = ours(origin, { voice: voiceAt(kind, origin) });
-      providers.prepareToHear();
+      providers.prepareToListen();
       await until(() => events.some((event) => event.kind === 'socket'));
       const audio = await all(providers.speak(textOf(CLAUSES), signal));
       assert.deepEqual([faults, answers], [[], [`voice ${kind}`]]);
@@ -245,7 +245,7 @@ test('a voice that is not there is unreachable, and one that is aborted is left 
   });
 });
 
-/** Speaks into a Deepgram ear, and finalises. */
+/** Speaks into a Deepgram recogniser, and finalises. */
 async function hear(
   origin: string,
   { faults, providers }: Ours,
@@ -288,7 +288,7 @@ async function hear(
   return heard;
 }
 
-const ear = (origin: string, apiKey = 'k'): EarSpec => ({
+const recogniser = (origin: string, apiKey = 'k'): RecogniserSpec => ({
   kind: 'deepgram',
   baseUrl: origin,
   apiKey,
@@ -300,7 +300,7 @@ test('Deepgram hears words while they are spoken, and is asked for them at the p
   const { pcm } = await synthesize('good morning');
   await beside(async ({ behaviour, events }, origin) => {
     behaviour.transcripts = ['good morning'];
-    const one = ours(origin, { ear: ear(origin) });
+    const one = ours(origin, { recogniser: recogniser(origin) });
     const heard = await hear(origin, one, [pcm], hasFinal);
     assert.deepEqual(heard, [
       { kind: 'interim', text: 'good' },
@@ -326,7 +326,7 @@ test('Deepgram lost amid an utterance is called again, and hears it from its sta
       beside(async ({ behaviour, events }, origin) => {
         behaviour.transcripts = ['good morning'];
         behaviour.fault.set('deepgram', fault);
-        const one = ours(origin, { ear: ear(origin) });
+        const one = ours(origin, { recogniser: recogniser(origin) });
         const watch = (async () => {
           await until(() => one.faults.length > 0, 15_000);
           behaviour.fault.delete('deepgram');
@@ -346,7 +346,7 @@ test('Deepgram away for three seconds is called until it is back', async () => {
   await beside(async ({ behaviour }, origin) => {
     behaviour.transcripts = ['good morning'];
     behaviour.status.set('deepgram', 503);
-    const one = ours(origin, { ear: ear(origin) });
+    const one = ours(origin, { recogniser: recogniser(origin) });
     const back = setTimeout(3000).then(() => behaviour.status.delete('deepgram'));
     const heard = await hear(origin, one, [pcm], hasFinal);
     await back;
@@ -359,7 +359,7 @@ test('Deepgram away for three seconds is called until it is back', async () => {
 
 test('a key that Deepgram refuses is told once', async () => {
   await beside(async (_server, origin) => {
-    const one = ours(origin, { ear: ear(origin, 'wrong') });
+    const one = ours(origin, { recogniser: recogniser(origin, 'wrong') });
     assert.deepEqual(await hear(origin, one, [], hasFinal), []);
     assert.deepEqual(one.faults, ['recogniser deepgram unauthorised']);
   });

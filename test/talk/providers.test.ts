@@ -190,7 +190,7 @@ test('a key that a provider refuses is found before anybody joins', async () => 
     ttsApiKey: names('ttsApiKey'),
   };
   const local = {
-    mind: { kind: 'script' },
+    languageModel: { kind: 'script' },
     voice: { kind: 'local', voice: 'slt' },
   } as const;
   for (const [kind, baseUrl] of [
@@ -198,7 +198,7 @@ test('a key that a provider refuses is found before anybody joins', async () => 
     ['deepgram', new URL(providers.baseUrl).origin],
   ] as const) {
     const check = (apiKey: string): Promise<void> =>
-      checkProviders({ ...local, ear: { kind, baseUrl, apiKey, model: 'm' } }, fields);
+      checkProviders({ ...local, recogniser: { kind, baseUrl, apiKey, model: 'm' } }, fields);
     await check('right');
     await assert.rejects(check('wrong'), /The recogniser refused its API key/);
   }
@@ -207,9 +207,9 @@ test('a key that a provider refuses is found before anybody joins', async () => 
     try {
       await checkProviders(
         {
-          mind: { kind: 'chat', url, model: 'm', apiKey },
+          languageModel: { kind: 'chat', url, model: 'm', apiKey },
           voice: { kind: 'local', voice: 'slt' },
-          ear: { kind: 'local' },
+          recogniser: { kind: 'local' },
         },
         fields,
       );

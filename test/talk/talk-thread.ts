@@ -183,8 +183,8 @@ export const specOf = (
   language: 'en',
   history: [],
   isPreemptive: false,
-  mind: { kind: 'chat', url: `${baseUrl}/chat/completions`, model: 'm', apiKey: 'k' },
+  languageModel: { kind: 'chat', url: `${baseUrl}/chat/completions`, model: 'm', apiKey: 'k' },
   voice: { kind: 'openai', baseUrl, apiKey: 'k', voice: 'v', model: 'tts' },
-  ear: { kind: 'openai', baseUrl, apiKey: 'k', model: 'stt' },
+  recogniser: { kind: 'openai', baseUrl, apiKey: 'k', model: 'stt' },
   ...more,
 });

@@ -276,7 +276,7 @@ async function join(deps: AutoStartDeps, id: string, secret: string) {
   return {
     session_token: token,
     name: conversation.agentName,
-    scripted: conversation.providers.mind.kind === 'script',
+    scripted: conversation.providers.languageModel.kind === 'script',
     ice_servers: deps.iceServers(keyId),
   };
 }

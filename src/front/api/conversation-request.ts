@@ -11,8 +11,8 @@ import {
   type FieldNames,
   type ProviderSettings,
   type ProviderWishes,
-  chooseEar,
-  chooseMind,
+  chooseRecogniser,
+  chooseLanguageModel,
   chooseVoice,
 } from '../talk/provider-choice.ts';
 import type { AgentFields } from './auto.ts';
@@ -203,7 +203,7 @@ const providersOf = (
   settings: ProviderSettings,
   fields: FieldNames,
 ): StoredConversation['providers'] => ({
-  mind: chooseMind(wishes, settings, fields),
+  languageModel: chooseLanguageModel(wishes, settings, fields),
   voice: chooseVoice(wishes, settings, fields),
-  ear: chooseEar(settings),
+  recogniser: chooseRecogniser(settings),
 });

@@ -1,6 +1,11 @@
 // Conversations in Redis: what was configured, the grants that open a room, and the transcripts.
 import { hashSecret, newSecret } from '../../base/ids.ts';
-import type { EarSpec, MindSpec, TranscriptItem, VoiceSpec } from '../../link/talk-messages.ts';
+import type {
+  RecogniserSpec,
+  LanguageModelSpec,
+  TranscriptItem,
+  VoiceSpec,
+} from '../../link/talk-messages.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import type { SecretBox } from '../accounts/secret-box.ts';
@@ -26,9 +31,9 @@ export interface StoredConversation {
   /** Origins of pages that may show the room; empty: any. */
   readonly originAllowList: readonly string[];
   readonly providers: {
-    readonly mind: MindSpec;
+    readonly languageModel: LanguageModelSpec;
     readonly voice: VoiceSpec;
-    readonly ear: EarSpec;
+    readonly recogniser: RecogniserSpec;
   };
 }
 

@@ -1,15 +1,15 @@
 // Asks the providers of a conversation, before anybody joins it, whether they take its keys and know
 // its voice: a lost key would otherwise show as a connected face that stays silent.
-import type { EarSpec, MindSpec, VoiceSpec } from '../../link/talk-messages.ts';
+import type { RecogniserSpec, LanguageModelSpec, VoiceSpec } from '../../link/talk-messages.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { invalidField } from '../http/validate.ts';
 import type { FieldNames } from './provider-choice.ts';
 
 /** The providers of a conversation. */
 export interface Providers {
-  readonly mind: MindSpec;
+  readonly languageModel: LanguageModelSpec;
   readonly voice: VoiceSpec;
-  readonly ear: EarSpec;
+  readonly recogniser: RecogniserSpec;
 }
 
 /** A provider that does not answer within this time is not held back: it may be busy. */
@@ -46,17 +46,21 @@ const bearer = (key: string): Record<string, string> =>
  * which is a setting of the server
  */
 export async function checkProviders(
-  { mind, voice, ear }: Providers,
+  { languageModel, voice, recogniser }: Providers,
   fields: FieldNames,
 ): Promise<void> {
-  await Promise.all([checkMind(mind, fields), checkVoice(voice, fields), checkEar(ear)]);
+  await Promise.all([
+    checkLanguageModel(languageModel, fields),
+    checkVoice(voice, fields),
+    checkRecogniser(recogniser),
+  ]);
 }
 
-async function checkEar(ear: EarSpec): Promise<void> {
-  if (ear.kind === 'local') {
+async function checkRecogniser(recogniser: RecogniserSpec): Promise<void> {
+  if (recogniser.kind === 'local') {
     return;
   }
-  const { kind, baseUrl, apiKey } = ear;
+  const { kind, baseUrl, apiKey } = recogniser;
   const [url, headers, setting] =
     kind === 'deepgram'
       ? ([
@@ -79,16 +83,19 @@ async function checkEar(ear: EarSpec): Promise<void> {
   }
 }
 
-async function checkMind(mind: MindSpec, fields: FieldNames): Promise<void> {
-  if (mind.kind === 'script') {
+async function checkLanguageModel(
+  languageModel: LanguageModelSpec,
+  fields: FieldNames,
+): Promise<void> {
+  if (languageModel.kind === 'script') {
     return;
   }
-  const url = mind.url.replace(CHAT_PATH, '/models');
-  const status = await statusOf(url, bearer(mind.apiKey)).catch(() => {
+  const url = languageModel.url.replace(CHAT_PATH, '/models');
+  const status = await statusOf(url, bearer(languageModel.apiKey)).catch(() => {
     throw invalidField(
       'body',
       fields.llmEndpoint,
-      `The language model cannot be reached at ${new URL(mind.url).host}`,
+      `The language model cannot be reached at ${new URL(languageModel.url).host}`,
     );
   });
   if (status === 401 || status === 403) {

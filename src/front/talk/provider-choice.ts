@@ -1,6 +1,6 @@
 // Which providers a conversation gets: from what its request or agent names, the keys of its token,
 // and the settings. What is missing or wrong is refused here, with the name of the field.
-import type { EarSpec, MindSpec, VoiceSpec } from '../../link/talk-messages.ts';
+import type { RecogniserSpec, LanguageModelSpec, VoiceSpec } from '../../link/talk-messages.ts';
 import { invalidField } from '../http/validate.ts';
 
 /** The settings of providers. */
@@ -51,11 +51,11 @@ const DEFAULT_MODELS: Readonly<Record<string, string>> = {
 };
 
 /** The language model. @throws ValidationError */
-export function chooseMind(
+export function chooseLanguageModel(
   wishes: ProviderWishes,
   settings: ProviderSettings,
   fields: FieldNames,
-): MindSpec {
+): LanguageModelSpec {
   const { llmProvider: provider, llmApiKey, llmEndpoint, llmModel } = wishes;
   if (llmEndpoint !== '') {
     return {
@@ -158,7 +158,7 @@ export function chooseVoice(
 }
 
 /** The recogniser: a setting of the server. */
-export function chooseEar(settings: ProviderSettings): EarSpec {
+export function chooseRecogniser(settings: ProviderSettings): RecogniserSpec {
   switch (settings.STT_PROVIDER) {
     case 'local':
       return { kind: 'local' };

@@ -1,6 +1,6 @@
 // A language model behind OpenAI's chat completions: OpenAI, Google's compatible base, Groq, Ollama,
 // vLLM, llama.cpp.
-import type { MindSpec } from '../../link/talk-messages.ts';
+import type { LanguageModelSpec } from '../../link/talk-messages.ts';
 import { ProviderError } from '../provider-error.ts';
 import type { ChatMessage } from '../turn-types.ts';
 import { post } from './http.ts';
@@ -11,7 +11,7 @@ const MAX_LINE_CHARS = 1 << 20;
 /** A model that runs on the operator's own machine is loaded by its first request. */
 const WAIT_MS = 20_000;
 
-type ChatSpec = Extract<MindSpec, { kind: 'chat' }>;
+type ChatSpec = Extract<LanguageModelSpec, { kind: 'chat' }>;
 
 /**
  * Streams a reply.

@@ -1,6 +1,6 @@
 // Deepgram's /v1/listen over a WebSocket: the microphone goes in all the time, words come back while
 // they are spoken. https://developers.deepgram.com/reference/speech-to-text/listen-streaming
-import type { EarSpec } from '../../link/talk-messages.ts';
+import type { RecogniserSpec } from '../../link/talk-messages.ts';
 import { every } from '../../base/guard.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
@@ -32,7 +32,7 @@ export interface DeepgramListener {
 
 /** A connection at a time, for one conversation. */
 export class DeepgramEar {
-  readonly #spec: Extract<EarSpec, { kind: 'deepgram' }>;
+  readonly #spec: Extract<RecogniserSpec, { kind: 'deepgram' }>;
   readonly #language: string;
   readonly #listener: DeepgramListener;
   #socket: ProviderSocket | undefined = undefined;
@@ -48,7 +48,7 @@ export class DeepgramEar {
   #isOver = false;
 
   constructor(
-    spec: Extract<EarSpec, { kind: 'deepgram' }>,
+    spec: Extract<RecogniserSpec, { kind: 'deepgram' }>,
     language: string,
     listener: DeepgramListener,
   ) {

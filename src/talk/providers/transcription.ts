@@ -1,6 +1,6 @@
 // Recognisers behind OpenAI's /v1/audio/transcriptions (OpenAI, speaches, faster-whisper and the
 // like), one request for each utterance.
-import type { EarSpec } from '../../link/talk-messages.ts';
+import type { RecogniserSpec } from '../../link/talk-messages.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { ProviderError } from '../provider-error.ts';
 import { post } from './http.ts';
@@ -14,7 +14,7 @@ const WHO = 'The recogniser';
 
 /** Recognises an utterance. @throws ProviderError */
 export async function transcription(
-  { baseUrl, apiKey, model }: Extract<EarSpec, { kind: 'openai' }>,
+  { baseUrl, apiKey, model }: Extract<RecogniserSpec, { kind: 'openai' }>,
   pcm: Int16Array,
   language: string,
   signal: AbortSignal,

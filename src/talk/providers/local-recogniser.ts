@@ -11,7 +11,7 @@ const TAIL_SAMPLES = SPEECH_RATE / 2;
  * Recognises one utterance after another. The process of the next one is started ahead: it takes
  * half a second to load its dictionary.
  */
-export class LocalEar {
+export class LocalRecogniser {
   #next: ChildProcess | undefined = undefined;
 
   /** Starts the process of the next utterance. */
