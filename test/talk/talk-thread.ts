@@ -1,6 +1,6 @@
 // The thread of conversations under test, with the rings of one conversation: the test is the person
 // and the media worker.
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { BroadcastChannel, MessageChannel, Worker } from 'node:worker_threads';
 import { createHeartbeat } from '../../src/link/heartbeat.ts';
 import {
   SpeechRingReader,
@@ -9,6 +9,7 @@ import {
 } from '../../src/link/speech-ring.ts';
 import type { ConversationSpec, FromTalk, ToTalk } from '../../src/link/talk-messages.ts';
 
+const COLLECT_GARBAGE = new URL('collect-garbage.ts', import.meta.url).href;
 /** Samples of 20 ms. */
 const PACKET = 320;
 
@@ -21,7 +22,7 @@ export interface TalkThread {
     test?: (message: Extract<FromTalk, { type: T }>) => boolean,
     timeoutMs?: number,
   ): Promise<Extract<FromTalk, { type: T }>>;
-  /** MB that live in the thread's heap. Takes some seconds. */
+  /** MB that live in the thread's heap. */
   heapMb(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -34,7 +35,7 @@ export async function startTalkThread(): Promise<TalkThread> {
   const thread = new Worker(new URL('../../src/talk/main.ts', import.meta.url), {
     workerData: { heartbeat: createHeartbeat(), detectorPort: port1 },
     transferList: [port1],
-    execArgv: ['--disable-warning=ExperimentalWarning'],
+    execArgv: ['--disable-warning=ExperimentalWarning', '--import', COLLECT_GARBAGE],
   });
   const messages: FromTalk[] = [];
   const waiting = new Set<() => void>();
@@ -72,9 +73,13 @@ export async function startTalkThread(): Promise<TalkThread> {
         look();
       }),
     heapMb: async () => {
-      // A snapshot begins with a full collection.
-      const snapshot = await thread.getHeapSnapshot();
-      snapshot.destroy();
+      const channel = new BroadcastChannel('collect-garbage');
+      const collected = new Promise((resolve) => {
+        channel.onmessage = resolve;
+      });
+      channel.postMessage('collect');
+      await collected;
+      channel.close();
       return (await thread.getHeapStatistics()).used_heap_size / 2 ** 20;
     },
     stop: async () => {

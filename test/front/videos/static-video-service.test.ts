@@ -118,10 +118,17 @@ const metric = async (line: string): Promise<number> =>
   );
 
 test('the queue is bounded; a waiting video knows its position; all accepted are rendered', async () => {
-  // Four take turns on the thread. All at once, and long, so that none is over before the last has
-  // begun and the queue is full, also on a busy machine.
-  const rendering = await Promise.all(Array.from({ length: 4 }, () => created(10)));
-  await until(async () => (await status(rendering[3]!))?.status === 'rendering');
+  // Four take turns on the thread: they are taken from the queue, and held before they are drawn.
+  const gate = Promise.withResolvers<SharedArrayBuffer>();
+  let calls = 0;
+  // The first call of each video looks whether the face exists, the second one is to draw it.
+  loadFace = () => (++calls % 2 === 1 ? Promise.resolve(asset) : gate.promise);
+  const rendering: string[] = [];
+  for (let count = 1; count <= 4; count++) {
+    rendering.push(await created());
+    await until(() => Promise.resolve(calls === 2 * count));
+  }
+  loadFace = () => Promise.resolve(asset);
   const replies = await Promise.all([post(), post(), post()]);
   const refused = replies.find(({ status: code }) => code !== 200)!;
   const waiting = await Promise.all(
@@ -138,6 +145,7 @@ test('the queue is bounded; a waiting video knows its position; all accepted are
   assert.equal(((await refused.json()) as { code: string }).code, 'QUEUE_FULL');
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
   assert.equal(await metric('mouthpiece_jobs_refused_total{kind="static"}'), 1);
+  gate.resolve(asset);
   assert.deepEqual(
     (await readdir(path.join(server.dataDir, 'static'))).sort(),
     [...ids].sort(),
@@ -170,9 +178,9 @@ test('the queue is bounded; a waiting video knows its position; all accepted are
 });
 
 test('a short video does not wait for a long one that came first, on a single thread', async () => {
-  const long = await created(20);
+  const long = await created(12);
   await until(async () => (await status(long))?.status === 'rendering');
-  const short = await created(2);
+  const short = await created(1);
   assert.equal((await over(short)).status, 'completed');
   assert.equal((await status(long))?.status, 'rendering');
   assert.equal((await over(long)).status, 'completed');
