@@ -62,6 +62,8 @@ const picker = new FacePicker({
   status: part('face-status'),
   input: field('portrait'),
   own: part('own-face'),
+  dialog: byId('portrait-dialog', HTMLDialogElement),
+  change: part('change-picture'),
   onChange: showChoice,
 });
 
@@ -73,6 +75,8 @@ let microphone = null;
 /** @type {ReturnType<typeof setInterval> | undefined} */
 let statsTimer;
 let connectedAtMs = 0;
+/** The face of the session. @type {import('./face-picker.js').Face | null} */
+let shown = null;
 
 // The API key: from the address that the server printed at start (#key=…), else from the session
 // storage of this tab, else entered in the form.
@@ -155,10 +159,15 @@ async function connect(track) {
   connectedAtMs = performance.now();
   try {
     const [sessionToken, iceServers] = await Promise.all([
-      createToken({ apiKey, faceId: face.id, handleSilence: field('handle-silence').checked }),
+      createToken({
+        apiKey,
+        faceId: `${face.id}/${chosen('emotion')}`,
+        handleSilence: field('handle-silence').checked,
+      }),
       getIceServers({ apiKey }).catch(() => []),
     ]);
     const codec = chosen('codec');
+    shown = face;
     session = new Session({
       sessionToken,
       iceServers,
@@ -201,6 +210,7 @@ function showEventsOf(session) {
     showState('idle', 'Listening');
   });
   session.on('rate', () => say('Too much audio at once: the server limited the rate.'));
+  session.on('rejected', ({ message }) => say(message, true));
   session.on('closing', () => say('The server is about to close this session.'));
   session.on('end', ({ reason, error }) => {
     changeView(leave);
@@ -259,7 +269,7 @@ button('unmute').addEventListener('click', () => {
   showSound();
 });
 addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') {
+  if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
     interrupt();
   }
 });
@@ -342,7 +352,7 @@ addEventListener('drop', (event) => {
     return;
   }
   if (file.type.startsWith('image/')) {
-    void picker.create(file);
+    void picker.offer(file);
   } else {
     void speakFile(file.arrayBuffer());
   }
@@ -469,12 +479,42 @@ function showState(state, text) {
 }
 
 function showChoice() {
-  button('connect').disabled = !picker.chosen;
-  poster.hidden =
-    picker.poster === '' || session?.state === 'idle' || session?.state === 'speaking';
+  const face = picker.chosen;
+  button('connect').disabled = !face;
+  const [width = 1, height = 1] = (face?.size ?? '1x1').split('x').map(Number);
+  part('player').dataset['shape'] = width === height ? 'square' : width < height ? 'tall' : 'wide';
+  const isLive = session?.state === 'idle' || session?.state === 'speaking';
+  if (session && isLive && face && shown && face.id !== shown.id) {
+    showFace(session, face, shown);
+  }
+  poster.hidden = picker.poster === '' || isLive;
   if (picker.poster !== '' && poster.src !== picker.poster) {
     poster.src = picker.poster;
   }
+}
+
+/**
+ * The session goes on with another face; it begins anew, where the size of the pictures is another.
+ * @param {Session} live @param {import('./face-picker.js').Face} face
+ * @param {import('./face-picker.js').Face} before
+ */
+function showFace(live, face, before) {
+  shown = face;
+  if (face.size === before.size) {
+    live.command({ type: 'face', faceId: face.id });
+  } else {
+    live.close();
+    void connect();
+  }
+}
+
+for (const input of document.querySelectorAll('input[name=emotion]')) {
+  input.addEventListener('change', () => {
+    if (session?.id) {
+      const emotion = /** @type {'neutral'} */ (chosen('emotion'));
+      session.command({ type: 'emotion', emotion });
+    }
+  });
 }
 
 function showSound() {

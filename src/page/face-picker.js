@@ -1,11 +1,12 @@
 // The list of faces: chooses one, or creates a new one from a portrait.
 // @ts-check
 import { request } from './client.js';
-import { errorMessage } from './messages.js';
+import { errorMessage, warningMessage } from './messages.js';
+import { PortraitDialog } from './portrait-dialog.js';
 
 /**
  * @typedef {{ id: string, name: string, owner_id?: string | null, status?: string,
- * thumbnail_url?: string }} Face
+ * size: string, framing: string, background: string, thumbnail_url?: string }} Face
  */
 
 /** Interval between requests for the status of a new face. */
@@ -17,19 +18,22 @@ export class FacePicker {
   faces = [];
   /** @type {Map<string, string>} face id → object URL of its picture */
   #thumbnails = new Map();
+  /** @type {Map<string, Blob>} face id → the photo that it was made from, in this tab */
+  #photos = new Map();
   #list;
   #status;
   #input;
   #own;
+  #dialog;
   #onChange;
   #apiKey = '';
   #chosenId = sessionStorage.getItem('face') ?? '';
 
   /**
    * @param {{ list: HTMLElement, status: HTMLElement, input: HTMLInputElement, own: HTMLElement,
-   * onChange: () => void }} parts
+   * dialog: HTMLDialogElement, change: HTMLElement, onChange: () => void }} parts
    */
-  constructor({ list, status, input, own, onChange }) {
+  constructor({ list, status, input, own, dialog, change, onChange }) {
     this.#list = list;
     this.#status = status;
     this.#input = input;
@@ -42,9 +46,24 @@ export class FacePicker {
       const file = input.files?.[0];
       input.value = '';
       if (file) {
-        void this.create(file);
+        void this.offer(file);
       }
     });
+    this.#dialog = new PortraitDialog(dialog, {
+      make: (image, look, say) => this.#create(image, look, say),
+      pick: () => input.click(),
+    });
+    dialog.addEventListener('close', () => {
+      // The list was drawn again: what had the focus before the dialog may be gone.
+      const focused = document.activeElement;
+      if (focused === document.body || dialog.contains(focused)) {
+        const chosen = list.querySelector('[aria-checked=true]');
+        if (chosen instanceof HTMLElement) {
+          chosen.focus();
+        }
+      }
+    });
+    change.addEventListener('click', () => void this.#changePicture());
     list.addEventListener('keydown', (event) => this.#move(event));
   }
 
@@ -70,51 +89,66 @@ export class FacePicker {
     this.#onChange();
   }
 
-  /** @param {File} file A portrait. */
-  async create(file) {
-    this.#say(`Creating a face from ${file.name}…`);
-    this.#list.querySelector('.add')?.setAttribute('data-pending', '');
+  /** Shows a photo for a new face in the dialog. @param {File} file */
+  async offer(file) {
+    await this.#open(file, { name: file.name.replace(/\.\w+$/, '').slice(0, 40) });
+  }
+
+  /** Offers the photo of the chosen face again, for another size, framing or background. */
+  async #changePicture() {
+    const face = this.chosen;
+    const photo = face && (this.#photos.get(face.id) ?? (await this.#preview(face)));
+    if (photo) {
+      const { name, size, framing, background } = face;
+      await this.#open(photo, { name, size, framing, background });
+    }
+  }
+
+  /** @param {Blob} photo @param {Partial<import('./portrait-dialog.js').Look>} look */
+  async #open(photo, look) {
+    this.#say('');
     try {
-      const form = new FormData();
-      form.append('image', file);
-      const name = file.name.replace(/\.\w+$/, '').slice(0, 40) || 'Portrait';
-      const { face_id: faceId, warnings = [] } = await request(
-        `/faces/legacy?face_name=${encodeURIComponent(name)}`,
-        { apiKey: this.#apiKey, body: form },
-      );
-      const startedMs = performance.now();
-      let answer;
-      do {
-        await new Promise((resolve) => {
-          setTimeout(resolve, POLL_MS);
-        });
-        answer = await request(
-          `/faces/legacy/generation_status?face_id=${encodeURIComponent(faceId)}`,
-          { apiKey: this.#apiKey },
-        );
-        if (answer.queue_position > 0) {
-          this.#say(`Waiting: ${answer.queue_position} ahead in the queue.`);
-        }
-      } while (answer.status === 'pending' || answer.status === 'processing');
-      if (answer.status !== 'completed') {
-        throw new Error(
-          answer.error ??
-            'The face could not be created. Try a sharper portrait that looks straight at the camera.',
-        );
-      }
-      this.#chosenId = faceId;
-      await this.load(this.#apiKey);
-      this.choose(faceId);
-      this.#say(
-        [`Ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s.`, ...warnings].join(
-          ' ',
-        ),
-      );
+      await this.#dialog.open(photo, look);
     } catch (error) {
       this.#say(errorMessage(error), true);
-    } finally {
-      this.#list.querySelector('.add')?.removeAttribute('data-pending');
     }
+  }
+
+  /**
+   * @param {Blob} image @param {import('./portrait-dialog.js').Look} look
+   * @param {(text: string) => void} say
+   */
+  async #create(image, look, say) {
+    const startedMs = performance.now();
+    const form = new FormData();
+    form.append('image', image, 'portrait');
+    for (const [name, value] of Object.entries(look)) {
+      form.append(name, value);
+    }
+    let face = await request('/faces', { apiKey: this.#apiKey, body: form });
+    while (face.status === 'pending' || face.status === 'processing') {
+      say(
+        face.queue_position > 0
+          ? `Waiting: number ${face.queue_position} in the queue.`
+          : 'Creating the face…',
+      );
+      await new Promise((resolve) => {
+        setTimeout(resolve, POLL_MS);
+      });
+      face = await request(`/faces/${encodeURIComponent(face.id)}`, { apiKey: this.#apiKey });
+    }
+    if (face.status !== 'completed') {
+      throw new Error(
+        face.error ??
+          'The face could not be created. Try a sharper portrait that looks straight at the camera.',
+      );
+    }
+    this.#photos.set(face.id, image);
+    this.#chosenId = face.id;
+    await this.load(this.#apiKey);
+    this.choose(face.id);
+    const tookS = (performance.now() - startedMs) / 1000;
+    this.#say([`Ready after ${tookS.toFixed(1)} s.`, ...warningsOf(face)].join(' '));
   }
 
   /** @param {string} id */
@@ -201,20 +235,25 @@ export class FacePicker {
 
   /** @param {Face} face */
   async #loadThumbnail(face) {
-    if (!face.thumbnail_url || this.#thumbnails.has(face.id)) {
+    if (this.#thumbnails.has(face.id)) {
       return;
     }
+    const picture = await this.#preview(face);
+    if (picture) {
+      this.#thumbnails.set(face.id, URL.createObjectURL(picture));
+      this.#show(face.id);
+    }
+  }
+
+  /** The picture of a face at rest; null: keep the initial letter. @param {Face} face */
+  async #preview({ thumbnail_url: address }) {
     try {
-      const response = await fetch(face.thumbnail_url, {
+      const response = await fetch(address ?? '', {
         headers: { 'x-service-api-key': this.#apiKey },
       });
-      if (!response.ok) {
-        return;
-      }
-      this.#thumbnails.set(face.id, URL.createObjectURL(await response.blob()));
-      this.#show(face.id);
+      return address && response.ok ? await response.blob() : null;
     } catch {
-      /* keep the initial letter */
+      return null;
     }
   }
 
@@ -252,6 +291,9 @@ export class FacePicker {
     this.#status.classList.toggle('bad', isBad);
   }
 }
+
+/** @param {{ warnings?: string[] }} face */
+const warningsOf = ({ warnings = [] }) => warnings.map(warningMessage);
 
 /** @param {string} text */
 function thumb(text) {

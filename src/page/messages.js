@@ -61,6 +61,25 @@ const BY_CODE = {
   HTTP_404: 'This server does not support that.',
 };
 
+/** By the warning of a new face. @type {Record<string, string>} */
+const WARNINGS = {
+  ROTATED: 'The photo was turned upright.',
+  TURNED: 'The head is turned: a photo from the front looks better.',
+  MOUTH_OPEN: 'The mouth is open and was closed: a closed one looks better.',
+  CHIN_COVERED: 'The chin is covered.',
+  EYES_HIDDEN: 'The eyes cannot be seen, so they do not blink.',
+  EYES_CLOSED: 'The eyes are closed.',
+  DARK: 'The photo is dark.',
+  OVEREXPOSED: 'The photo is overexposed.',
+  BLURRED: 'The photo is blurred.',
+  LOW_RESOLUTION: 'The photo has few pixels for this size.',
+  CROPPED: 'A part of the head is cut off: choose a larger crop.',
+  OTHER_FACES: 'There are other faces in the photo: the largest was used.',
+  EXTENDED: 'The picture shows more than the photo: what was missing was added.',
+  BACKGROUND_KEPT:
+    'The background could not be told from the person and was kept: a plain wall works.',
+};
+
 /** By the reason for the end of a session. @type {Record<string, string>} */
 const ENDS = {
   stop: 'Finished',
@@ -90,6 +109,9 @@ export function errorMessage(error) {
   }
   return message || 'Something unexpected happened.';
 }
+
+/** The text for a warning of a new face. @param {string} code */
+export const warningMessage = (code) => WARNINGS[code] ?? code;
 
 /**
  * The text for the end of a session.

@@ -8,7 +8,7 @@ import sharp from 'sharp';
 import { sleep } from '../../src/base/time.ts';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { inState, openDemo, screenshot, textBecomes, textOf } from '../harness/demo-page.ts';
-import { focusOf, accessProblems } from '../harness/page-checks.ts';
+import { accessProblems, focusOf, problemsAtEverySize } from '../harness/page-checks.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
 
@@ -75,19 +75,22 @@ for (const way of ['pcm', 'opus'] as const) {
   });
 }
 
+/** The preview of a default face. */
+const previewOf = async (face: string): Promise<Buffer> =>
+  Buffer.from(
+    await (
+      await fetch(`${server.url}/faces/${face}/preview`, {
+        headers: { 'x-service-api-key': server.apiKey },
+      })
+    ).arrayBuffer(),
+  );
+
+const DIALOG = '#portrait-dialog';
+
 test('a portrait becomes a face and speaks; a picture without a face is refused in words', async () => {
   const portrait = path.join(OUT, 'portrait.jpg');
   const wall = path.join(OUT, 'wall.png');
-  await writeFile(
-    portrait,
-    Buffer.from(
-      await (
-        await fetch(`${server.url}/faces/ava/preview`, {
-          headers: { 'x-service-api-key': server.apiKey },
-        })
-      ).arrayBuffer(),
-    ),
-  );
+  await writeFile(portrait, await previewOf('ava'));
   await sharp({ create: { width: 512, height: 512, channels: 3, background: '#9db' } })
     .png()
     .toFile(wall);
@@ -95,19 +98,23 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
   const count = (await page.$$('.face[role=radio]')).length;
   const picker = (await page.$('#portrait')) as ElementHandle<any>;
   await page.focus('.face.add');
+  await picker.uploadFile(path.join(ROOT, 'package.json'));
+  await textBecomes(page, '#face-status', /cannot read that file as a picture/);
   await picker.uploadFile(wall);
-  await textBecomes(page, '#face-status', /face/);
-  await page.waitForSelector('#face-status.bad');
-  assert.equal((await page.$$('.face[role=radio]')).length, count);
+  await page.waitForSelector(`${DIALOG}[open]`);
+  await page.click(`${DIALOG} .create`);
+  await page.waitForSelector(`${DIALOG} .status.bad`);
+  await textBecomes(page, `${DIALOG} .status`, /face/);
   await picker.uploadFile(portrait);
+  await page.waitForFunction(
+    `document.querySelector('${DIALOG} [name=name]').value === 'portrait'`,
+  );
+  assert.deepEqual(await problemsAtEverySize(page, 'dialog'), []);
+  await page.click(`${DIALOG} .create`);
   await textBecomes(page, '#face-status', /Ready after [\d.]+ s/, 40_000);
   assert.equal((await page.$$('.face[role=radio]')).length, count + 1);
   assert.equal(await textOf(page, '.face[aria-checked=true] .name'), 'portrait');
-  assert.equal(
-    await page.evaluate('document.activeElement.ariaLabel'),
-    'portrait, your own',
-    'the list was drawn again',
-  );
+  await page.waitForFunction("document.activeElement.ariaLabel === 'portrait, your own'");
   await page.click('.sentence');
   await inState(page, 'speaking');
   await sleep(1500);
@@ -125,6 +132,72 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
   await textBecomes(page, '#face-status', /deleted/);
   assert.equal((await page.$$('.face[role=radio]')).length, count);
   assert.equal(await page.$eval('#own-face', (row) => (row as any).hidden), true);
+  await page.close();
+});
+
+test('a photo is cropped by keys and by mouse: the face beside is left out', async () => {
+  const two = path.join(OUT, 'two.jpg');
+  await sharp({ create: { width: 1100, height: 512, channels: 3, background: '#9db' } })
+    .composite([
+      { input: await previewOf('ava'), left: 0, top: 0 },
+      { input: await previewOf('noah'), left: 588, top: 0 },
+    ])
+    .jpeg()
+    .toFile(two);
+  const page = await openDemo(browser, server);
+  const crop = `${DIALOG} canvas`;
+  await ((await page.$('#portrait')) as ElementHandle<any>).uploadFile(two);
+  await page.waitForSelector(`${DIALOG}[open]`);
+  await textBecomes(page, `${DIALOG} .where`, /47 % of the width, from 27 % of the left/);
+  await page.focus(crop);
+  for (let n = 0; n < 20; n++) {
+    await page.keyboard.press('-');
+  }
+  await textBecomes(page, `${DIALOG} .where`, /100 % of the width/);
+  await page.keyboard.press('0');
+  for (let n = 0; n < 20; n++) {
+    await page.keyboard.press('ArrowLeft');
+  }
+  await textBecomes(page, `${DIALOG} .where`, /47 % of the width, from 0 % of the left/);
+  const { x, y, width } = (await (await page.$(crop))!.boundingBox())!;
+  await page.mouse.move(x + width / 2, y + 100);
+  await page.mouse.down();
+  await page.mouse.move(x + width / 2 - 1000, y + 100, { steps: 5 });
+  await page.mouse.up();
+  await textBecomes(page, `${DIALOG} .where`, /from 53 % of the left/);
+  await page.mouse.move(x + width / 2, y + 100);
+  await page.mouse.wheel({ deltaY: -100 });
+  await textBecomes(page, `${DIALOG} .where`, /42 % of the width/);
+  await page.click(`${DIALOG} .create`);
+  await textBecomes(page, '#face-status', /Ready after/, 40_000);
+  assert.doesNotMatch(await textOf(page, '#face-status'), /other faces/);
+  await page.close();
+});
+
+test('the face on the screen gets another background, and another size', async () => {
+  const page = await openDemo(browser, server);
+  await page.click('#connect');
+  await inState(page, 'idle');
+  await page.click('#change-picture');
+  await page.waitForSelector(`${DIALOG}[open]`);
+  await page.select(`${DIALOG} [name=background]`, 'green');
+  await page.click(`${DIALOG} .create`);
+  await textBecomes(page, '#face-status', /Ready after/, 40_000);
+  await page.waitForFunction(
+    `(() => {
+      const context = new OffscreenCanvas(512, 512).getContext('2d');
+      context.drawImage(document.querySelector('#video'), 0, 0, 512, 512);
+      const [r, g, b] = context.getImageData(8, 8, 1, 1).data;
+      return g > 140 && r < 60 && b < 110;
+    })()`,
+  );
+  await page.click('#change-picture');
+  await page.waitForSelector(`${DIALOG}[open]`);
+  await page.select(`${DIALOG} [name=size]`, '576x1024');
+  await page.click(`${DIALOG} .create`);
+  await textBecomes(page, '#face-status', /Ready after/, 40_000);
+  await textBecomes(page, '#m-picture', /576×1024/);
+  await page.click('#disconnect');
   await page.close();
 });
 

@@ -145,6 +145,8 @@ test('by keyboard alone: stops come in the order of reading, and the focus is ne
     'connect',
     'face',
     'face',
+    'change-picture',
+    'INPUT',
     'sentence',
     'sentence',
     'sentence',
