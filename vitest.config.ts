@@ -1,7 +1,7 @@
-// Test projects, in the order in which they run, three files at a time. `core`, `unit` and
-// `functional` (servers and browsers, but hardly a measured time) run together. `bench` comes next,
-// beside `waiting`: its load wants the machine. `scenarios` measure time, but leave most of the
-// machine idle. The files of `alone` run one by one at the end.
+// Test projects, in the order in which they run. `core`, `unit`, `functional` (servers and browsers,
+// but hardly a measured time) and `waiting` run together. `bench` comes next: its load wants the
+// machine. `scenarios` measure time, but leave most of the machine idle. The files of `alone` run one
+// by one at the end, and so do those of `deep`, which `npm run test:deep` runs.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
@@ -30,10 +30,12 @@ const withBrowser = {
 
 /** Three files on two cores: many tests wait for a process or a timer. */
 const maxWorkers = Math.min(3, availableParallelism() + 1);
-const TOGETHER = { maxWorkers, sequence: { groupOrder: 0 } } as const;
+/** One more where files hardly measure time: those of `waiting` leave their core to the others. */
+const TOGETHER = { maxWorkers: maxWorkers + 1, sequence: { groupOrder: 0 } } as const;
 const UNDER_LOAD = { maxWorkers, sequence: { groupOrder: 1 } } as const;
 const TIMED = { maxWorkers, sequence: { groupOrder: 2 } } as const;
 const ALONE = { maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3 } } as const;
+const DEEP_ALONE = { ...ALONE, sequence: { groupOrder: 4 } } as const;
 
 /**
  * Their tests touch nothing of the process. A file takes the process of the one before it, with all
@@ -76,6 +78,19 @@ const FUNCTIONAL = [
 /** Scenarios with the strictest times: of single frames, and of lips against sound. */
 const STRICT = ['browser-media', 'frame-loop', 'pixels-against-phonemes'].map(scenario);
 
+/**
+ * What takes minutes beside a change that it hardly ever concerns: builds of its own, benches that
+ * need the machine or wait long, a real livekit-server and agents in its rooms.
+ */
+const DEEP = [
+  'bench/long',
+  'native/races',
+  'scenarios/livekit-agent',
+  'scenarios/livekit-agent-strain',
+  'scenarios/livekit-outages',
+  'scenarios/livekit-server',
+].map((name) => `test/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
@@ -98,17 +113,18 @@ export default defineConfig({
           ...TOGETHER,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...CORE, ...WAITING, 'test/scenarios/**', 'test/bench/**'],
+          exclude: [...CORE, ...WAITING, ...DEEP, 'test/scenarios/**', 'test/bench/**'],
           retry: 0,
         },
       },
-      { test: { ...shared, ...UNDER_LOAD, name: 'waiting', include: WAITING, retry: 0 } },
+      { test: { ...shared, ...TOGETHER, name: 'waiting', include: WAITING, retry: 0 } },
       {
         test: {
           ...shared,
           ...UNDER_LOAD,
           name: 'bench',
           include: ['test/bench/**/*.test.ts'],
+          exclude: DEEP,
           retry: 1, // as in withBrowser; the bounds of its figures are wide
         },
       },
@@ -126,10 +142,11 @@ export default defineConfig({
           ...TIMED,
           name: 'scenarios',
           include: ['test/scenarios/**/*.test.ts', ...TIMED_THREADS],
-          exclude: [...FUNCTIONAL, ...STRICT],
+          exclude: [...FUNCTIONAL, ...STRICT, ...DEEP],
         },
       },
       { test: { ...withBrowser, ...ALONE, name: 'alone', include: STRICT } },
+      { test: { ...withBrowser, ...DEEP_ALONE, name: 'deep', include: DEEP } },
     ],
   },
 });

@@ -44,20 +44,36 @@ const CHECKS = {
   ],
 };
 
+/** The steps of `npm run test:deep`, one after the other: most of them need the machine. */
+const DEEP_STEPS = [
+  [
+    step('deep tests', VITEST, 'run', '--project', 'deep'),
+    step('deep fuzzing', 'test/fuzz/main.ts', '--fixed', '4', '--seed', '2', '--fresh'),
+  ],
+];
+
 /** Tasks that need the Debian packages of the tests. */
-const NEEDS_TEST_PACKAGES = ['test', 'test:watch', 'coverage', 'bench', 'fuzz', 'lint'];
+const NEEDS_TEST_PACKAGES = [
+  'test',
+  'test:deep',
+  'test:watch',
+  'coverage',
+  'bench',
+  'fuzz',
+  'lint',
+];
 
 /**
  * The steps of `npm test`: all tests, and static checks and fuzzing in the time that the tests leave.
  * With arguments: only the test files whose path contains one of them.
  */
 function testSteps(filters) {
-  const tests = [step('tests', VITEST, 'run', ...filters)];
   if (filters.length > 0) {
-    return [tests];
+    return [[step('tests', VITEST, 'run', ...filters)]];
   }
+  const tests = [step('tests', VITEST, 'run', '--project', '!deep')];
   const { FUZZ_SECONDS: seconds } = process.env;
-  const extent = seconds === undefined ? ['--fixed'] : ['--each', seconds];
+  const extent = seconds === undefined ? ['--fixed', '0.25'] : ['--each', seconds];
   const fuzzing = [step('fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh')];
   // Fuzzing comes last: by then test/native/sanitizers.test.ts has built the fuzzers.
   const beside = [
@@ -105,12 +121,14 @@ try {
     process.exit(0);
   } else if (task === 'test') {
     process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env, node });
+  } else if (task === 'test:deep') {
+    process.exitCode = await runSteps(DEEP_STEPS, { cwd: ROOT, env, node });
   } else if (CHECKS[task]) {
     process.exitCode = await runSteps(CHECKS[task], { cwd: ROOT, env, node });
   } else if (PROGRAMS[task]) {
     runChild(node, [...NODE_FLAGS, ...PROGRAMS[task], ...args], env);
   } else {
-    const known = ['setup', 'test', ...Object.keys(CHECKS), ...Object.keys(PROGRAMS)];
+    const known = ['setup', 'test', 'test:deep', ...Object.keys(CHECKS), ...Object.keys(PROGRAMS)];
     throw new SetupError(`Unknown task '${task}'. Choose from: ${known.join(' ')}`);
   }
 } catch (error) {

@@ -9,39 +9,38 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const LONGEST = [
   'native/sanitizers', // before the fuzzing beside it needs the same build
+  'talk/conversation', // waits
   'jobs/face/create-face',
+  'scenarios/static-video',
   'scenarios/conversation',
   'scenarios/page',
-  'front/videos/static-video-service',
-  'scenarios/static-video',
-  'native/races',
+  'front/signalling', // waits
   'scenarios/page-inputs',
   'jobs/face/create-face-mouth',
-  'ops/live-prometheus',
+  'scenarios/client',
+  'scenarios/refused-peer', // waits
+  'scenarios/cluster',
   'jobs/face/create-face-eyes',
   'scenarios/chromium',
-  'scenarios/client',
-  'jobs/face/portrait-quality',
-  'scenarios/failures',
+  'ops/live-prometheus',
+  'talk/provider-sockets', // waits
   'scenarios/docs-page',
-  'jobs/video/render-video',
-  'scenarios/refused-peer',
-  'scenarios/wav2lip',
-  'front/history/session-recorder',
+  'scenarios/examples',
   'scenarios/split-session',
-  'scenarios/cluster',
+  'scenarios/failures',
+  'front/cluster/cluster', // waits
+  'jobs/video/render-video',
+  'front/placement/watchdog', // waits
+  'front/videos/static-video-service',
+  'scenarios/wav2lip',
+  'jobs/face/portrait-quality',
+  'front/history/session-recorder', // waits
   'scenarios/room-page',
-  'talk/conversation',
   'bench/scenarios',
   'bench/load',
   'bench/front',
-  'front/signalling',
-  'front/placement/watchdog',
-  'talk/provider-sockets',
-  'front/cluster/cluster',
-  'scenarios/livekit-server',
+  'bench/figures',
   'scenarios/browser-commands',
-  'scenarios/livekit-outages',
   'scenarios/livekit-room',
   'scenarios/bad-network',
   'scenarios/media-clock',

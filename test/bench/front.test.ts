@@ -4,46 +4,16 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { type TestContext, test } from 'vitest';
-import { hasBalancer } from '../../bench/balancer.ts';
-import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
 import { toHtml } from '../../bench/report/html.ts';
 import { runScenario } from '../../bench/run.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
 import { churn } from '../../bench/scenarios/churn.ts';
 import { cluster } from '../../bench/scenarios/cluster.ts';
-import { clusterFaults } from '../../bench/scenarios/cluster-faults.ts';
-import { hostile } from '../../bench/scenarios/hostile.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
 import type { Target } from '../../bench/scenario.ts';
 import { type TestServer, startServer } from '../harness/server.ts';
 import { broken, small } from './small.ts';
 
-small(
-  hostile,
-  {
-    'calm: fps': [20, 45],
-    'all: fps': [15, 45],
-    'all: lost': [0, 0],
-    'calm again: resident MB': [60, 1000],
-  },
-  ({ outcome }) => {
-    const rows = outcome.tables[0]!.rows;
-    const names = ENTRY_POINTS.map(({ name }) => name);
-    assert.deepEqual(
-      rows.map(([entryPoint]) => entryPoint),
-      [...names.slice(0, Number(hostile.small['alone'])), ...names.map((name) => `all: ${name}`)],
-      'every entry point was attacked',
-    );
-    for (const [entryPoint, , attempted, , saw] of rows) {
-      // The server's time limits for these end after this short a run.
-      const isSlow = /slow-body|idle-sockets/.test(String(entryPoint));
-      assert.ok(
-        Number(attempted) > 0 && (isSlow || saw !== ''),
-        `${entryPoint}: ${attempted} a second were attempted, and seen was "${saw}"`,
-      );
-    }
-  },
-);
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => {
   assert.deepEqual(broken(run, /wrong answers/), []);
 });
@@ -52,11 +22,6 @@ small(cluster, {
   relayCpuPercent: [-20, 50],
   redisCores: [0.001, 50],
 });
-if (hasBalancer()) {
-  small(clusterFaults, { lostElsewhere: [0, 0], lostOfKilled: [1, 4], backMs: [500, 30_000] });
-} else {
-  test.skip('bench cluster-faults: needs HAProxy (apt-get install haproxy)');
-}
 
 /** A proxy in front of the server that passes all on but /metrics, as operators do. */
 async function elsewhere(t: TestContext, server: TestServer): Promise<Target> {

@@ -1,9 +1,8 @@
-// Most scenarios of the bench, small. The others: load.test.ts, front.test.ts.
+// Most scenarios of the bench, small. The others: load.test.ts, front.test.ts, long.test.ts.
 import assert from 'node:assert/strict';
 import { churn } from '../../bench/scenarios/churn.ts';
 import { latency } from '../../bench/scenarios/latency.ts';
 import { network } from '../../bench/scenarios/network.ts';
-import { soak } from '../../bench/scenarios/soak.ts';
 import { staticVideo } from '../../bench/scenarios/static.ts';
 import { transport } from '../../bench/scenarios/transport.ts';
 import { broken, small } from './small.ts';
@@ -24,7 +23,6 @@ small(
     assert.deepEqual(broken(run, /failed|left|never ended|slot is free/), []);
   },
 );
-small(soak, { peersAlive: [2, 2], gapsOver300: [0, 200], aliveMb: [40, 400], rssMb: [60, 1000] });
 small(network, {
   'perfect: longest gap ms': [30, 2000],
   'loss 5 %, jitter 50 ms: longest gap ms': [50, 3000],

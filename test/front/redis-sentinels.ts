@@ -1,7 +1,7 @@
 // A Redis with a replica, watched by three Sentinels, on loopback.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
@@ -17,6 +17,8 @@ export interface TestSentinels {
   readonly url: string;
   /** Kills the server that is the master now; the Sentinels make the other one master. */
   killMaster(): Promise<void>;
+  /** What the Sentinels logged. */
+  logged(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -62,6 +64,7 @@ export async function startSentinels(): Promise<TestSentinels> {
     async killMaster() {
       await end(children.get(await masterOf(sentinels[0]!)));
     },
+    logged: () => readFile(path.join(directory, 'sentinel.log'), 'utf8'),
     async close() {
       await Promise.all([...children.values()].map(end));
       await rm(directory, { recursive: true, force: true });

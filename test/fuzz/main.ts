@@ -20,7 +20,7 @@ import { CATALOGUE, corpusOf, regressionsOf, ROOT, type CatalogueEntry } from '.
 const USAGE = `Usage: npm run fuzz -- [TARGET...] [options]
   --seconds N   how long all of it takes together (3600)
   --each N      how long each target runs instead; those of small parsers half as long
-  --fixed       a fixed number of inputs for each target instead, as npm test does it
+  --fixed N     a fixed number of inputs for each target instead: N times those of the catalogue
   --seed N      the same mutations again, as far as time allows; another seed each time unless told
   --fresh       begins with the kept inputs alone, and leaves nothing behind but what broke something
   --keep        afterwards, adds what reached something new to the kept inputs (test/fuzz/corpus)
@@ -54,7 +54,7 @@ interface Outcome {
 const { values, positionals } = readArguments(USAGE, {
   seconds: { type: 'string' },
   each: { type: 'string' },
-  fixed: { type: 'boolean', default: false },
+  fixed: { type: 'string' },
   seed: { type: 'string' },
   keep: { type: 'boolean', default: false },
   fresh: { type: 'boolean', default: false },
@@ -63,7 +63,7 @@ const number = (text: string | undefined, unless: number): number => {
   const value = text === undefined ? unless : Number(text);
   return Number.isFinite(value) && value >= 0
     ? value
-    : explain(USAGE, `'${text}' is not a number of seconds, or not a seed.`);
+    : explain(USAGE, `'${text}' is not a number of seconds or inputs, or not a seed.`);
 };
 const chosen =
   positionals.length === 0
@@ -74,6 +74,7 @@ const chosen =
           explain(USAGE, `There is no fuzz target '${name}'.`),
       );
 const seed = Math.floor(number(values.seed, 1 + Math.random() * 1e9));
+const times = values.fixed === undefined ? undefined : number(values.fixed, 1);
 const shares = chosen.reduce((sum, { share }) => sum + share, 0);
 /**
  * The last target on one lane may leave the other one idle: what two lanes can do is counted as if
@@ -195,7 +196,9 @@ async function fuzz(entry: CatalogueEntry): Promise<boolean> {
       kept,
       regressions,
       `-artifact_prefix=${regressions}/`,
-      values.fixed ? `-runs=${entry.inputs}` : `-max_total_time=${seconds}`,
+      times === undefined
+        ? `-max_total_time=${seconds}`
+        : `-runs=${Math.ceil(entry.inputs * times)}`,
       `-seed=${seed}`,
       ...LIMITS,
       '-print_final_stats=1',
@@ -287,7 +290,8 @@ if (built.status !== 0) {
 }
 console.log(
   `fuzzing ${chosen.length} targets, ${LANES} at a time, ` +
-    `${values.fixed ? 'a fixed number of inputs' : `${secondsEach.toFixed(0)} s`} each, seed ${seed}`,
+    `${times === undefined ? `${secondsEach.toFixed(0)} s` : 'a fixed number of inputs'} each, ` +
+    `seed ${seed}`,
 );
 const waiting = [...chosen];
 const failed: string[] = [];

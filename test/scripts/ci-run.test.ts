@@ -1,4 +1,5 @@
-// What CI runs: npm test decides, and a livekit-server that cannot be had is told in words.
+// What CI runs: npm test and the deep tests decide, and a livekit-server that cannot be had is told
+// in words.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -62,28 +63,30 @@ function run(
 
 const GO_WORKS = 'if [ "$1" = install ]; then echo program >"$GOBIN/server"; fi';
 
-test('without Go npm test is all', (t) => {
+const BOTH = ['test', 'run test:deep'];
+
+test('without Go the tests run without a livekit-server', (t) => {
   const { code, text, calls } = run(t, {});
-  assert.deepEqual([code, calls], [0, ['test']], text);
+  assert.deepEqual([code, calls], [0, BOTH], text);
   assert.match(text, /no Go/);
 });
 
-test('a livekit-server that was built has its tests run, which count', (t) => {
-  const passed = run(t, { go: GO_WORKS });
-  assert.deepEqual([passed.code, passed.calls.length], [0, 2], passed.text);
-  assert.match(passed.calls[1]!, /^test -- .*livekit/);
+test('the deep tests count, and come when the livekit-server is built', (t) => {
+  const built = 'node scripts/livekit-server.mjs --check';
+  const passed = run(t, { go: GO_WORKS, npm: `[ $# = 1 ] || ${built}` });
+  assert.deepEqual([passed.code, passed.calls], [0, BOTH], passed.text);
   const failed = run(t, { go: GO_WORKS, npm: '[ $# = 1 ] || exit 1' });
-  assert.deepEqual([failed.code, failed.calls.length], [1, 2]);
+  assert.deepEqual([failed.code, failed.calls], [1, BOTH]);
 });
 
 test('a build that fails, or takes too long, fails nothing', (t) => {
   const broken = run(t, { go: '[ "$1" = version ] || { echo "proxy: no route" >&2; exit 1; }' });
-  assert.deepEqual([broken.code, broken.calls], [0, ['test']], broken.text);
+  assert.deepEqual([broken.code, broken.calls], [0, BOTH], broken.text);
   assert.match(broken.text, /skipped: livekit-server could not be built: proxy: no route/);
   const startMs = performance.now();
   const slow = run(t, { go: '[ "$1" = version ] || sleep 300', seconds: '1' });
-  assert.deepEqual([slow.code, slow.calls], [0, ['test']], slow.text);
-  assert.match(slow.text, /skipped/);
+  assert.deepEqual([slow.code, slow.calls], [0, BOTH], slow.text);
+  assert.match(slow.text, /no time is left to build livekit-server: its tests are skipped/);
   assert.ok(performance.now() - startMs < 60_000);
 });
 

@@ -22,6 +22,8 @@ async function untilTrue(test: () => Promise<boolean>): Promise<void> {
   const startMs = monotonicMs();
   while (!(await test())) {
     assert.ok(monotonicMs() - startMs < 10_000 * patience());
+    // A call that is refused at once leaves the event loop no turn, and the client none to connect.
+    await sleep(20);
   }
 }
 
@@ -63,7 +65,10 @@ test('behind Sentinels: a master that is killed is replaced, and what was stored
       } catch (error) {
         assert.equal((error as { code?: string }).code, 'STORE_UNAVAILABLE');
         refusedMs = Math.max(refusedMs, monotonicMs() - askedMs);
-        assert.ok(monotonicMs() - startMs < 20_000 * patience(), 'no other master');
+        // Sentinels that a busy machine stalls for two seconds do nothing for the next 30 (TILT).
+        if (monotonicMs() - startMs > 60_000) {
+          assert.fail(`no other master; ${await redis.logged()}`);
+        }
         await sleep(50);
       }
     }
