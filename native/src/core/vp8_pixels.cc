@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#if defined(__SSSE3__)
-#include <tmmintrin.h>
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
 #endif
 
 namespace mouthpiece::vp8 {
@@ -34,7 +34,7 @@ inline void store(int16_t* to, I8 value) {
   std::memcpy(to, &value, sizeof value);
 }
 inline void store_clamped(uint8_t* to, I8 value) {
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
   const __m128i packed = _mm_packus_epi16(__m128i(value), __m128i(value));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(to), packed);
 #else
@@ -46,7 +46,7 @@ inline void store_clamped(uint8_t* to, I8 value) {
 }
 /** The upper half of the product of each lane with a constant. */
 inline I8 multiply_high(I8 a, int16_t b) {
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
   return I8(_mm_mulhi_epi16(__m128i(a), _mm_set1_epi16(b)));
 #else
   I8 out;
@@ -97,7 +97,7 @@ constexpr int8_t FILTERS[8][6] = {{0, 0, 0, 0, 0, 0},       {0, -6, 123, 12, -1,
                                   {3, -16, 77, 77, -16, 3}, {0, -6, 50, 93, -9, 0},
                                   {1, -8, 36, 108, -11, 2}, {0, -1, 12, 123, -6, 0}};
 
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
 /** The six taps as three pairs, in an order in which no intermediate sum saturates. */
 struct Taps {
   __m128i outer, odd, even;
@@ -209,7 +209,7 @@ void interpolate(const uint8_t* from, int stride, int x, int y, int side, uint8_
 }
 
 uint32_t squared_error(const uint8_t* a, int a_stride, const uint8_t* b, int side) {
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
   __m128i sum = _mm_setzero_si128();
   for (int y = 0; y < side; y++, a += a_stride, b += side) {
     for (int x = 0; x < side; x += 8) {
@@ -232,7 +232,7 @@ uint32_t squared_error(const uint8_t* a, int a_stride, const uint8_t* b, int sid
 }
 
 uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_stride) {
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
   __m128i sum = _mm_setzero_si128();
   for (int y = 0; y < 16; y++) {
     sum = _mm_add_epi64(sum, _mm_sad_epu8(load16(a + y * a_stride), load16(b + y * b_stride)));
@@ -247,6 +247,31 @@ uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_
   }
   return sum;
 #endif
+}
+
+uint32_t shade_error(const uint8_t* a, int a_stride, const uint8_t* b) {
+  int most = 0;
+  for (int half = 0; half < 2; half++) {
+#if defined(__SSE4_1__)
+    __m128i sum = _mm_setzero_si128();
+    for (int y = 0; y < 8; y++, a += a_stride, b += 16) {
+      const __m128i of_a = _mm_sad_epu8(load16(a), _mm_setzero_si128()),
+                    of_b = _mm_sad_epu8(load16(b), _mm_setzero_si128());
+      sum = _mm_add_epi32(sum, _mm_sub_epi32(of_a, of_b));
+    }
+    const int left = _mm_cvtsi128_si32(sum), right = _mm_extract_epi32(sum, 2);
+#else
+    int left = 0, right = 0;
+    for (int y = 0; y < 8; y++, a += a_stride, b += 16) {
+      for (int x = 0; x < 8; x++) {
+        left += a[x] - b[x];
+        right += a[x + 8] - b[x + 8];
+      }
+    }
+#endif
+    most = std::max({most, std::abs(left), std::abs(right)});
+  }
+  return uint32_t(most);
 }
 
 Steps make_steps(int dc, int ac, float rounding) {
@@ -335,7 +360,7 @@ uint32_t quantize(Coefficients& block, const Steps& steps, Coefficients& levels)
     const I8 negative = x < 0;
     const I8 magnitude = (x ^ negative) - negative;
     const I8 coded = magnitude >= load(&steps.dead_zone[at]);
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
     I8 size = I8(_mm_mulhi_epu16(__m128i(magnitude + load(&steps.round[at])),
                                  __m128i(load(&steps.reciprocal[at]))));
 #else
@@ -355,7 +380,7 @@ uint32_t quantize(Coefficients& block, const Steps& steps, Coefficients& levels)
            second = __builtin_shufflevector(level[0], level[1], 9, 12, 13, 10, 7, 11, 14, 15);
   store(&levels[0], first);
   store(&levels[8], second);
-#if defined(__SSSE3__)
+#if defined(__SSE4_1__)
   const __m128i bytes = _mm_packs_epi16(__m128i(first), __m128i(second));
   return uint32_t(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()))) ^ 0xffffU;
 #else

@@ -23,6 +23,12 @@ uint32_t squared_error(const uint8_t* a, int a_stride, const uint8_t* b, int sid
 /** @returns sum of absolute differences of 16x16 pixels */
 uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_stride);
 
+/**
+ * @param b 16x16 pixels without gaps
+ * @returns the largest sum of differences, as a magnitude, of the four 8x8 quarters of 16x16 pixels
+ */
+uint32_t shade_error(const uint8_t* a, int a_stride, const uint8_t* b);
+
 /** Coefficients of a 4x4 block, in rows. */
 struct alignas(16) Coefficients : std::array<int16_t, 16> {};
 
