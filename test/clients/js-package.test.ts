@@ -63,12 +63,15 @@ test('its types hold in a strict project, and find mistakes', async () => {
     );
   };
   const good = `
-    import { connect, SessionError, watch } from '@mouthpiece/client';
+    import { connect, listDevices, SessionError, watch } from '@mouthpiece/client';
     import { connectAgent, createSession } from '@mouthpiece/client/agent';
     import type { MouthpieceAvatar } from '@mouthpiece/client/element';
     const session = await connect({ sessionToken: 't', baseUrl: 'https://media.example' });
     session.on('speaking', ({ at, utterance }) => console.log(at + utterance));
     session.addEventListener('end', ({ detail }) => console.log(detail.error?.code));
+    const { microphones: [microphone], speakers: [speaker] } = await listDevices(true);
+    await session.setMicrophone(microphone!.id);
+    await session.setSpeaker(speaker!.id);
     const whole: boolean = await session.speak(await fetch('/voice'), { interrupt: true });
     const face = document.querySelector('mouthpiece-avatar') as MouthpieceAvatar;
     await face.speak(new Int16Array(16));

@@ -9,7 +9,7 @@ import { sleep } from '../../src/base/time.ts';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { inState, openDemo, screenshot, textBecomes, textOf } from '../harness/demo-page.ts';
 import { accessProblems, focusOf, problemsAtEverySize } from '../harness/page-checks.ts';
-import { ROOT, startServer, type TestServer } from '../harness/server.ts';
+import { createToken, ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
 
 const WAV = path.join(OUT, 'speech', 'page-microphone.wav');
@@ -86,6 +86,80 @@ const previewOf = async (face: string): Promise<Buffer> =>
   );
 
 const DIALOG = '#portrait-dialog';
+
+test('the client lists microphones and loudspeakers, and takes the ones that are chosen', async () => {
+  const page = await browser.newPage();
+  await page.goto(`${server.url}/auto/room/none`);
+  const told = await page.evaluate(
+    async (sessionToken) => {
+      const address = '/client/index.js';
+      const { connect, listDevices, openMicrophone } = await import(address);
+      const { microphones, speakers } = await listDevices(true);
+      const named = [...microphones, ...speakers].every(
+        ({ id, label }) => id !== '' && label !== '',
+      );
+      const microphone = await openMicrophone();
+      const video = document.body.appendChild(document.createElement('video'));
+      const session = await connect({ sessionToken, microphone, video });
+      const sent = () =>
+        session.peer.getSenders().find((one: RTCRtpSender) => one.track?.kind === 'audio').track;
+      const idOf = (track: MediaStreamTrack) => track.getSettings().deviceId;
+      const refusal = (promise: Promise<void>): Promise<string> =>
+        promise.then(
+          () => '',
+          (error: Error) => error.name,
+        );
+      const unknown = [
+        await refusal(session.setMicrophone('nobody')),
+        await refusal(session.setSpeaker('nobody')),
+      ];
+      const kept = sent() === microphone;
+      const chosen: [string, string][] = [];
+      const opened: MediaStreamTrack[] = [];
+      for (const { id } of microphones.slice(-2)) {
+        await session.setMicrophone(id);
+        opened.push(sent());
+        chosen.push([id, idOf(sent())!]);
+      }
+      await session.setSpeaker(speakers.at(-1).id);
+      chosen.push([speakers.at(-1).id, video.sinkId]);
+      const other = document.createElement('video');
+      session.attach(other);
+      await new Promise((resolve) => {
+        setTimeout(resolve, 200);
+      });
+      chosen.push([speakers.at(-1).id, other.sinkId]);
+      const before = opened.map(({ readyState }) => readyState);
+      session.close();
+      const states = [before, opened.map(({ readyState }) => readyState), microphone.readyState];
+      return {
+        counts: [microphones.length, speakers.length],
+        named,
+        unknown,
+        kept,
+        chosen,
+        states,
+      };
+    },
+    await createToken(server),
+  );
+  const { counts, chosen, ...rest } = told;
+  assert.ok(
+    counts.every((count) => count >= 2),
+    `${counts.join(', ')} devices`,
+  );
+  for (const [wanted, got] of chosen) {
+    assert.equal(got, wanted);
+  }
+  assert.deepEqual(rest, {
+    named: true,
+    unknown: ['OverconstrainedError', 'NotFoundError'],
+    kept: true,
+    // What it opened it stops: when another is chosen, and at the end. The page's own stays.
+    states: [['ended', 'live'], ['ended', 'ended'], 'live'],
+  });
+  await page.close();
+});
 
 test('a portrait becomes a face and speaks; a picture without a face is refused in words', async () => {
   const portrait = path.join(OUT, 'portrait.jpg');

@@ -1,16 +1,10 @@
 // A live session: a face that speaks what it is given. It outlives its connection.
 import { type Codec, Connection, type ServerEvent } from './connection.ts';
-import {
-  type Command,
-  Emitter,
-  SessionError,
-  type SessionEvents,
-  type SessionState,
-  nextStart,
-} from './events.ts';
-import { Playback } from './playback.ts';
+import { openMicrophone } from './devices.ts';
+import type { Command, SessionError, SessionEvents } from './events.ts';
 import { addressOf } from './rest.ts';
 import { RETRYABLE, Retry } from './retry.ts';
+import { ShownFace } from './shown-face.ts';
 import { drained } from './socket.ts';
 import type { SpeechSource } from './speech.ts';
 import { type SpeakOptions, SpeechQueue } from './speech-queue.ts';
@@ -56,8 +50,7 @@ const RECONNECT_MS = 180_000;
 const MAX_MOTION_FRAMES = 150;
 
 /** A live session. Its events are in `SessionEvents`. */
-export class Session extends Emitter<SessionEvents> {
-  state: SessionState = 'connecting';
+export class Session extends ShownFace<SessionEvents> {
   /** The id of the session on the server, of its present connection. */
   id: string | null = null;
   videoMetadata: VideoMetadata | null = null;
@@ -67,24 +60,19 @@ export class Session extends Emitter<SessionEvents> {
   readonly #options: ConnectOptions;
   readonly #stats = new StatsReader();
   readonly #retry = new Retry(RECONNECT_MS);
-  readonly #playback: Playback;
   readonly #speech: SpeechQueue;
   #connection: Connection;
   #microphone: MediaStreamTrack | undefined;
+  /** The one that `setMicrophone` opened. */
+  #opened: MediaStreamTrack | undefined;
   #hasStarted = false;
-  /** What ended it. */
-  #error: SessionError | null = null;
   /** By RTP timestamp, the oldest first. */
   readonly #motion = new Map<number, readonly number[]>();
 
   constructor(options: ConnectOptions) {
-    super();
+    super(options);
     this.#options = options;
     this.#microphone = options.microphone;
-    this.#playback = new Playback({
-      video: options.video,
-      onAutoplay: (muted) => this.emit('autoplay', { muted }),
-    });
     this.#speech = new SpeechQueue({
       ready: async () => {
         if (this.state === 'reconnecting' || this.state === 'connecting') {
@@ -95,31 +83,11 @@ export class Session extends Emitter<SessionEvents> {
       drained: () => drained(this.#connection.socket),
     });
     this.#connection = this.#connect();
-    options.signal?.addEventListener('abort', () => this.close(), { once: true });
-    if (options.signal?.aborted) {
-      this.close();
-    }
+    this.closeWith(options.signal);
   }
 
-  /** Audio and video of the face. It stays the same when the session reconnects. */
-  get stream(): MediaStream {
-    return this.#playback.stream;
-  }
-
-  /** The present peer connection. */
   get peer(): RTCPeerConnection {
     return this.#connection.peer;
-  }
-
-  /** Resolves when the session has started. @throws SessionError that ended it before */
-  async started(): Promise<this> {
-    while (this.state === 'connecting' || this.state === 'reconnecting') {
-      await nextStart(this);
-    }
-    if (this.state === 'ended') {
-      throw this.#error ?? new SessionError('CLOSED');
-    }
-    return this;
   }
 
   // ── speech ─────────────────────────────────────────────────────────────────────────────────────
@@ -165,26 +133,25 @@ export class Session extends Emitter<SessionEvents> {
   // ── picture and sound ──────────────────────────────────────────────────────────────────────────
 
   /**
-   * Shows the face in a video element. Where the browser allows no sound yet, it plays muted, tells
-   * `autoplay`, and turns the sound on at the next click or key of the user.
+   * Sends another microphone instead of the option `microphone`.
+   * @param microphone a track, or the id of `listDevices`: that one is opened, and stopped when it is
+   * replaced or the session ends
+   * @throws DOMException when the user forbids it, or it is not there
+   * @throws Error when the session began without a microphone
    */
-  attach(video: HTMLVideoElement): void {
-    this.#playback.attach(video);
-  }
-
-  /** Turns on the sound of the attached video. Call it from a click. */
-  unmute(): void {
-    this.#playback.unmute();
-  }
-
-  /** Plays the sound on another device: the id of an `audiooutput`. @throws DOMException */
-  async setSpeaker(deviceId: string): Promise<void> {
-    await this.#playback.setSpeaker(deviceId);
-  }
-
-  /** Sends another track instead of the option `microphone`. @throws Error when there was none */
-  async setMicrophone(track: MediaStreamTrack): Promise<void> {
-    await this.#connection.replaceMicrophone(track);
+  async setMicrophone(microphone: MediaStreamTrack | string): Promise<void> {
+    const isOurs = typeof microphone === 'string';
+    const track = isOurs ? await openMicrophone(microphone) : microphone;
+    try {
+      await this.#connection.replaceMicrophone(track);
+    } catch (error) {
+      if (isOurs) {
+        track.stop();
+      }
+      throw error;
+    }
+    this.#opened?.stop();
+    this.#opened = isOurs ? track : undefined;
     this.#microphone = track;
   }
 
@@ -233,7 +200,7 @@ export class Session extends Emitter<SessionEvents> {
       iceTransportPolicy: this.#options.iceTransportPolicy ?? 'all',
       codec,
       microphone: this.#microphone,
-      onTrack: (track) => this.#playback.show(track),
+      onTrack: (track) => this.playback.show(track),
       onEvent: (event) => this.#receive(event),
       onEnd: (reason, error) => this.#lost(reason, error),
     });
@@ -257,13 +224,13 @@ export class Session extends Emitter<SessionEvents> {
       case 'started':
         this.#hasStarted = true;
         this.#retry.succeeded();
-        this.#become('idle');
+        this.become('idle');
         break;
       case 'speaking':
-        this.#become('speaking');
+        this.become('speaking');
         break;
       case 'silent':
-        this.#become('idle');
+        this.become('idle');
         break;
       default:
     }
@@ -283,28 +250,16 @@ export class Session extends Emitter<SessionEvents> {
     if (next === undefined) {
       this.#end(reason, error);
     } else {
-      this.#become('reconnecting');
+      this.become('reconnecting');
       this.emit('reconnecting', { error: error!, ...next });
     }
   }
 
-  #become(state: SessionState): void {
-    if (this.state !== state && this.state !== 'ended') {
-      this.state = state;
-      this.emit('state', state);
-    }
-  }
-
   #end(reason: string, error: SessionError | null): void {
-    if (this.state === 'ended') {
-      return;
-    }
-    this.#error = error;
     this.#speech.drop();
-    this.#playback.close();
     this.#retry.close();
-    this.#become('ended');
-    this.emit('end', { reason, error });
+    this.#opened?.stop();
+    this.ended(reason, error);
   }
 }
 

@@ -1,8 +1,8 @@
 // A viewer of a session whose agent has a connection of its own: it can only watch, and needs no key.
 import type { Codec } from './connection.ts';
-import { Emitter, SessionError, nextStart } from './events.ts';
-import { Playback } from './playback.ts';
+import type { SessionError } from './events.ts';
 import { RETRYABLE, Retry } from './retry.ts';
+import { ShownFace } from './shown-face.ts';
 import { type SessionStats, StatsReader } from './stats.ts';
 import { WhepConnection } from './whep.ts';
 
@@ -52,68 +52,23 @@ export interface ViewerEvents {
 }
 
 /** A viewer by WHEP. Its events are in `ViewerEvents`. */
-export class Viewer extends Emitter<ViewerEvents> {
-  state: ViewerState = 'connecting';
+export class Viewer extends ShownFace<ViewerEvents> {
   readonly #options: ViewerOptions;
   readonly #stats = new StatsReader();
-  readonly #playback: Playback;
   readonly #retry: Retry;
   #connection: WhepConnection;
   #hasStarted = false;
-  #error: SessionError | null = null;
 
   constructor(options: ViewerOptions) {
-    super();
+    super(options);
     this.#options = options;
     this.#retry = new Retry((options.graceSeconds ?? 60) * 1000);
-    this.#playback = new Playback({
-      video: options.video,
-      onAutoplay: (muted) => this.emit('autoplay', { muted }),
-    });
     this.#connection = this.#connect();
-    options.signal?.addEventListener('abort', () => this.close(), { once: true });
-    if (options.signal?.aborted) {
-      this.close();
-    }
+    this.closeWith(options.signal);
   }
 
-  /** Audio and video of the face. It stays the same when the viewer reconnects. */
-  get stream(): MediaStream {
-    return this.#playback.stream;
-  }
-
-  /** The present peer connection. */
   get peer(): RTCPeerConnection {
     return this.#connection.peer;
-  }
-
-  /** Resolves when media flows. @throws SessionError that ended it before */
-  async started(): Promise<this> {
-    while (this.state === 'connecting' || this.state === 'reconnecting') {
-      await nextStart(this);
-    }
-    if (this.state === 'ended') {
-      throw this.#error ?? new SessionError('CLOSED');
-    }
-    return this;
-  }
-
-  /**
-   * Shows the face in a video element. Where the browser allows no sound yet, it plays muted, tells
-   * `autoplay`, and turns the sound on at the next click or key of the user.
-   */
-  attach(video: HTMLVideoElement): void {
-    this.#playback.attach(video);
-  }
-
-  /** Turns on the sound of the attached video. Call it from a click. */
-  unmute(): void {
-    this.#playback.unmute();
-  }
-
-  /** Plays the sound on another device: the id of an `audiooutput`. @throws DOMException */
-  async setSpeaker(deviceId: string): Promise<void> {
-    await this.#playback.setSpeaker(deviceId);
   }
 
   /** Figures of the connection, since the last call where they are rates. */
@@ -135,14 +90,14 @@ export class Viewer extends Emitter<ViewerEvents> {
       iceServers,
       iceTransportPolicy,
       codec,
-      onTrack: (track) => this.#playback.show(track),
+      onTrack: (track) => this.playback.show(track),
       onConnected: () => {
         this.#hasStarted = true;
         this.#retry.succeeded();
-        this.#become('connected');
+        this.become('connected');
         this.emit('started', null);
       },
-      onRestart: () => this.#become('reconnecting'),
+      onRestart: () => this.become('reconnecting'),
       onEnd: (error) => this.#lost(error),
     });
   }
@@ -166,27 +121,14 @@ export class Viewer extends Emitter<ViewerEvents> {
     if (next === undefined) {
       this.#end('error', error);
     } else {
-      this.#become('reconnecting');
+      this.become('reconnecting');
       this.emit('reconnecting', { error, ...next });
     }
   }
 
-  #become(state: ViewerState): void {
-    if (this.state !== state && this.state !== 'ended') {
-      this.state = state;
-      this.emit('state', state);
-    }
-  }
-
   #end(reason: string, error: SessionError | null): void {
-    if (this.state === 'ended') {
-      return;
-    }
-    this.#error = error;
-    this.#playback.close();
     this.#retry.close();
-    this.#become('ended');
-    this.emit('end', { reason, error });
+    this.ended(reason, error);
   }
 }
 
