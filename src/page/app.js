@@ -9,7 +9,9 @@ import { MouthMotionMeter } from './mouth-motion.js';
 import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
 import { endMessage, errorMessage } from './messages.js';
 import { startTalkPanel } from './talk-panel.js';
+import { startUsagePanel } from './usage-panel.js';
 import { startVideoPanel } from './video-panel.js';
+import { startIntegratePanel } from './integrate-panel.js';
 import { startTheme } from './theme.js';
 
 /**
@@ -216,6 +218,7 @@ function showEventsOf(session) {
     changeView(leave);
     say('');
     showState('none', endMessage(reason));
+    void loadUsage();
     if (error) {
       showError(error);
     }
@@ -449,6 +452,19 @@ startTalkPanel(
   () => (picker.chosen ? { apiKey, faceId: picker.chosen.id } : undefined),
 );
 
+const loadUsage = startUsagePanel(byId('usage', HTMLDetailsElement), () => apiKey);
+
+const writeSnippets = startIntegratePanel(part('integrate'), () =>
+  picker.chosen
+    ? {
+        baseUrl: location.origin,
+        faceId: picker.chosen.id,
+        emotion: chosen('emotion'),
+        size: picker.chosen.size,
+      }
+    : undefined,
+);
+
 // The view.
 
 /**
@@ -483,6 +499,7 @@ function showChoice() {
   button('connect').disabled = !face;
   const [width = 1, height = 1] = (face?.size ?? '1x1').split('x').map(Number);
   part('player').dataset['shape'] = width === height ? 'square' : width < height ? 'tall' : 'wide';
+  writeSnippets();
   const isLive = session?.state === 'idle' || session?.state === 'speaking';
   if (session && isLive && face && shown && face.id !== shown.id) {
     showFace(session, face, shown);
@@ -510,6 +527,7 @@ function showFace(live, face, before) {
 
 for (const input of document.querySelectorAll('input[name=emotion]')) {
   input.addEventListener('change', () => {
+    writeSnippets();
     if (session?.id) {
       const emotion = /** @type {'neutral'} */ (chosen('emotion'));
       session.command({ type: 'emotion', emotion });

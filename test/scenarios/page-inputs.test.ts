@@ -1,6 +1,8 @@
 // What a person gives the demo page: audio files, a microphone, a portrait, a text to render.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { ElementHandle } from 'puppeteer-core';
@@ -8,8 +10,10 @@ import sharp from 'sharp';
 import { sleep } from '../../src/base/time.ts';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { inState, openDemo, screenshot, textBecomes, textOf } from '../harness/demo-page.ts';
+import { freePorts } from '../harness/free-ports.ts';
 import { accessProblems, focusOf, problemsAtEverySize } from '../harness/page-checks.ts';
 import { createToken, ROOT, startServer, type TestServer } from '../harness/server.ts';
+import { until } from '../harness/until.ts';
 import { concat, OUT, silence, synthesize, toWav } from '../harness/speech.ts';
 
 const WAV = path.join(OUT, 'speech', 'page-microphone.wav');
@@ -274,6 +278,52 @@ test('the face on the screen gets another background, and another size', async (
   await page.click('#disconnect');
   await page.close();
 });
+
+test('the code of the integrate panel has no key, and runs in an empty folder', async () => {
+  const page = await openDemo(browser, server);
+  await page.click('#integrate summary');
+  await page.click('input[name=emotion][value=happy]');
+  for (const language of ['javascript', 'react', 'python', 'curl', 'html']) {
+    await page.click(`#integrate input[value=${language}]`);
+    const code = await textOf(page, '#integrate .snippets');
+    assert.ok(!code.includes(server.apiKey), language);
+    assert.match(code, new RegExp(server.url), language);
+    assert.match(code, /ava\/happy/, language);
+  }
+  const files = await page.$$eval('#integrate pre', (all) => all.map((pre) => pre.textContent));
+  await page.close();
+
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-integrate-'));
+  await writeFile(path.join(folder, 'page.html'), files[0]!);
+  await writeFile(path.join(folder, 'server.mjs'), files[1]!);
+  const [port] = await freePorts(1);
+  const own = spawn(process.execPath, ['server.mjs'], {
+    cwd: folder,
+    env: { PORT: String(port), MOUTHPIECE_KEY: server.apiKey },
+    stdio: 'inherit',
+  });
+  try {
+    await untilAnswers(`http://127.0.0.1:${port}/`);
+    const visitor = await browser.newPage();
+    await visitor.goto(`http://127.0.0.1:${port}/`);
+    await visitor.waitForSelector('mouthpiece-avatar[state=idle]');
+    await ((await visitor.$('input')) as ElementHandle<any>).uploadFile(MUSIC_RATE_WAV);
+    await visitor.waitForSelector('mouthpiece-avatar[state=speaking]');
+    await visitor.close();
+  } finally {
+    own.kill();
+    await rm(folder, { recursive: true });
+  }
+});
+
+const untilAnswers = (url: string): Promise<void> =>
+  until(async () => {
+    try {
+      return (await fetch(url)).ok;
+    } catch {
+      return false;
+    }
+  }, 10_000);
 
 test('a video file is rendered, and plays', async () => {
   const page = await openDemo(browser, server);

@@ -154,9 +154,7 @@ test('by keyboard alone: stops come in the order of reading, and the focus is ne
     'pick',
     'replace',
     'talk-start',
-    'SUMMARY',
-    'SUMMARY',
-    'SUMMARY',
+    ...Array.from({ length: 5 }, () => 'SUMMARY'),
     'A',
   ]);
 

@@ -76,6 +76,58 @@ test('history: only records of the caller, in order, by range, with both paramet
   assert.equal((await server.call('/history/sessions?startTime=yesterday')).status, 422);
 });
 
+test('usage: sessions and seconds of the caller, by key and by day, from the first day on', async () => {
+  const now = wallSeconds();
+  const today = new Date(now * 1000).toISOString().slice(0, 10);
+  const before = (await jsonOf(await server.call('/usage?days=3'))) as any;
+  assert.equal(before.daily.length, 3);
+  assert.equal(before.daily[2].date, today);
+  assert.equal(before.daily[0].date, before.since);
+  const entry = (userId: string, apiKeyName: string, daysAgo: number) => ({
+    id: newUuid(),
+    userId,
+    sessionTokenId: 't',
+    face_id: 'ava',
+    kind: 'p2p' as const,
+    apiKeyName,
+    sessionTotalTime: 90.5,
+    startTime: now - daysAgo * 86_400,
+    endTime: now - daysAgo * 86_400 + 91,
+  });
+  for (const one of [
+    entry('owner-1', 'laptop', 0),
+    entry('owner-1', 'laptop', 1),
+    entry('owner-1', 'phone', 2),
+    entry('owner-1', 'phone', 3),
+    entry('owner-2', 'laptop', 0),
+  ]) {
+    await server.services.history.write(one, now);
+  }
+  const [usage, same, day] = (await Promise.all(
+    ['?days=3', '?days=3', '?days=1'].map(async (query) =>
+      jsonOf(await server.call(`/usage${query}`)),
+    ),
+  )) as any[];
+  assert.deepEqual(usage, same);
+  assert.equal(usage.sessions - before.sessions, 3);
+  assert.ok(Math.abs(usage.seconds - before.seconds - 271.5) < 0.01);
+  assert.deepEqual(
+    usage.keys.find(({ name }: any) => name === 'laptop'),
+    {
+      name: 'laptop',
+      sessions: 2,
+      seconds: 181,
+    },
+  );
+  assert.deepEqual(
+    usage.daily.map(({ sessions }: any, at: number) => sessions - before.daily[at].sessions),
+    [1, 1, 1],
+  );
+  assert.equal(day.daily.length, 1);
+  assert.equal(day.sessions, before.daily[2].sessions + 1);
+  assert.equal((await server.call('/usage?days=0')).status, 422);
+});
+
 test('every deprecated path names its successor, in any case; the removed one says what to do', async () => {
   for (const [method, old, successor, ok] of [
     ['GET', '/getIceServers', '/compose/ice', 200],
