@@ -1,7 +1,8 @@
-// Test projects, in the order in which they run. `core`, `unit`, `functional` (servers and browsers,
-// but hardly a measured time) and `waiting` run together. `bench` comes next: its load wants the
-// machine. `scenarios` measure time, but leave most of the machine idle. The files of `alone` run one
-// by one at the end, and so do those of `deep`, which `npm run test:deep` runs.
+// Test projects, in the order in which they run, three files at a time. `core`, `unit` and
+// `functional` (servers and browsers, but hardly a measured time) run together, and `npm test` runs
+// the files of `waiting` beside them, one by one. `bench` comes next: its load wants the machine.
+// `scenarios` measure time, but leave most of the machine idle. The files of `alone` run one by one
+// at the end, and so do those of `deep`, which `npm run test:deep` runs.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
@@ -30,12 +31,13 @@ const withBrowser = {
 
 /** Three files on two cores: many tests wait for a process or a timer. */
 const maxWorkers = Math.min(3, availableParallelism() + 1);
-/** One more where files hardly measure time: those of `waiting` leave their core to the others. */
-const TOGETHER = { maxWorkers: maxWorkers + 1, sequence: { groupOrder: 0 } } as const;
-const UNDER_LOAD = { maxWorkers, sequence: { groupOrder: 1 } } as const;
-const TIMED = { maxWorkers, sequence: { groupOrder: 2 } } as const;
-const ALONE = { maxWorkers: 1, fileParallelism: false, sequence: { groupOrder: 3 } } as const;
-const DEEP_ALONE = { ...ALONE, sequence: { groupOrder: 4 } } as const;
+const ONE_BY_ONE = { maxWorkers: 1, fileParallelism: false } as const;
+const FIRST = { ...ONE_BY_ONE, sequence: { groupOrder: 0 } } as const;
+const TOGETHER = { maxWorkers, sequence: { groupOrder: 1 } } as const;
+const UNDER_LOAD = { maxWorkers, sequence: { groupOrder: 2 } } as const;
+const TIMED = { maxWorkers, sequence: { groupOrder: 3 } } as const;
+const ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 4 } } as const;
+const DEEP_ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 5 } } as const;
 
 /**
  * Their tests touch nothing of the process. A file takes the process of the one before it, with all
@@ -47,6 +49,7 @@ const CORE = ['base', 'link', 'media', 'metrics', 'pipeline', 'webrtc', 'worker'
 /** Unit tests that take up to a minute and a half each, but hardly compute. */
 const WAITING = [
   'front/cluster/cluster',
+  'front/history/session-recorder',
   'front/placement/watchdog',
   'front/signalling',
   'talk/conversation',
@@ -72,7 +75,6 @@ const FUNCTIONAL = [
   'refused-peer',
   'room-page',
   'split-session',
-  'static-video',
   'wav2lip',
 ].map(scenario);
 /** Scenarios with the strictest times: of single frames, and of lips against sound. */
@@ -117,7 +119,7 @@ export default defineConfig({
           retry: 0,
         },
       },
-      { test: { ...shared, ...TOGETHER, name: 'waiting', include: WAITING, retry: 0 } },
+      { test: { ...shared, ...FIRST, name: 'waiting', include: WAITING, retry: 0 } },
       {
         test: {
           ...shared,
@@ -141,6 +143,8 @@ export default defineConfig({
           ...withBrowser,
           ...TIMED,
           name: 'scenarios',
+          // And those of static-video: its threads have the lowest priority, and get all of a core
+          // where others leave it idle.
           include: ['test/scenarios/**/*.test.ts', ...TIMED_THREADS],
           exclude: [...FUNCTIONAL, ...STRICT, ...DEEP],
         },

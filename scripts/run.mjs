@@ -71,7 +71,8 @@ function testSteps(filters) {
   if (filters.length > 0) {
     return [[step('tests', VITEST, 'run', ...filters)]];
   }
-  const tests = [step('tests', VITEST, 'run', '--project', '!deep')];
+  const tests = [step('tests', VITEST, 'run', '--project', '!deep', '--project', '!waiting')];
+  const waiting = [step('waiting tests', VITEST, 'run', '--project', 'waiting')];
   const { FUZZ_SECONDS: seconds } = process.env;
   const extent = seconds === undefined ? ['--fixed', '0.25'] : ['--each', seconds];
   const fuzzing = [step('fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh')];
@@ -81,7 +82,11 @@ function testSteps(filters) {
     ...CHECKS.lint.flat(),
     ...(seconds === '0' ? [] : fuzzing),
   ];
-  return [tests, beside.map((one) => ({ ...one, isBackground: true }))];
+  return [
+    tests,
+    waiting.map((one) => ({ ...one, isBackground: true })),
+    beside.map((one) => ({ ...one, isBackground: true, hasLowPriority: true })),
+  ];
 }
 
 /**

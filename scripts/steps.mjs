@@ -13,7 +13,8 @@ const TAIL_LINES = 80;
  * @typedef {object} Step
  * @property {string} name
  * @property {readonly string[]} args program and arguments for Node
- * @property {boolean} [isBackground] runs at low priority
+ * @property {boolean} [isBackground] what it writes comes at its end
+ * @property {boolean} [hasLowPriority]
  *
  * @typedef {object} Context
  * @property {string} cwd
@@ -23,7 +24,7 @@ const TAIL_LINES = 80;
  */
 
 /**
- * Niceness of steps in the background: a third of the share of the others, so that they are over
+ * Niceness of steps of low priority: a third of the share of the others, so that they are over
  * before the tests that measure time.
  */
 const NICE = '5';
@@ -73,12 +74,12 @@ class OutputFile {
  * @returns {Promise<{ isFine: boolean, tail: string }>}
  */
 async function runStep(
-  { name, args, isBackground = false },
+  { name, args, hasLowPriority = false },
   { cwd, env, node, streams, isOnly, print },
 ) {
   const startMs = Date.now();
   const output = new OutputFile();
-  const [program, ...rest] = isBackground ? ['nice', '-n', NICE, node, ...args] : [node, ...args];
+  const [program, ...rest] = hasLowPriority ? ['nice', '-n', NICE, node, ...args] : [node, ...args];
   const child = spawn(program, rest, {
     cwd,
     // A file is not a terminal: without this the colours would be lost.

@@ -9,12 +9,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const LONGEST = [
   'native/sanitizers', // before the fuzzing beside it needs the same build
-  'talk/conversation', // waits
   'jobs/face/create-face',
-  'scenarios/static-video',
   'scenarios/conversation',
   'scenarios/page',
-  'front/signalling', // waits
   'scenarios/page-inputs',
   'jobs/face/create-face-mouth',
   'scenarios/client',
@@ -23,23 +20,20 @@ const LONGEST = [
   'jobs/face/create-face-eyes',
   'scenarios/chromium',
   'ops/live-prometheus',
-  'talk/provider-sockets', // waits
   'scenarios/docs-page',
   'scenarios/examples',
   'scenarios/split-session',
   'scenarios/failures',
-  'front/cluster/cluster', // waits
   'jobs/video/render-video',
-  'front/placement/watchdog', // waits
   'front/videos/static-video-service',
   'scenarios/wav2lip',
   'jobs/face/portrait-quality',
-  'front/history/session-recorder', // waits
   'scenarios/room-page',
   'bench/scenarios',
   'bench/load',
   'bench/front',
   'bench/figures',
+  'scenarios/static-video',
   'scenarios/browser-commands',
   'scenarios/livekit-room',
   'scenarios/bad-network',

@@ -75,7 +75,7 @@ test('every npm script exists', () => {
     const list = new RegExp(`'?${name}'?: \\[([^\\]]*)\\]`).exec(source)?.[1] ?? '';
     const entry = list.startsWith('VITEST') ? vitest : /'([^']+\.m?[jt]s)'/.exec(list)?.[1];
     assert.ok(
-      ['test', 'setup', 'typecheck', 'lint'].includes(name) ||
+      ['test', 'test:deep', 'setup', 'typecheck', 'lint'].includes(name) ||
         (entry !== undefined && existsSync(path.join(root, entry))),
       `npm run ${name} has no program`,
     );

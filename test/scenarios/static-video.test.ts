@@ -218,7 +218,7 @@ test('kill -9 in the middle: the restart does the job, and what was served stays
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-kill-'));
   let own = await startServer({ dataDir });
   try {
-    const long = concat(...Array.from({ length: 8 }, () => speech.pcm));
+    const long = concat(...Array.from({ length: 5 }, () => speech.pcm));
     const made = await create(own, toWav(long));
     const queued = await create(own, await readFile(speech.wavFile));
     const names = await listed(own, made.id, 3);

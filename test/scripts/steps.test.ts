@@ -17,6 +17,7 @@ interface Step {
   name: string;
   args: string[];
   isBackground?: boolean;
+  hasLowPriority?: boolean;
 }
 
 const step = (name: string, script: string): Step => ({ name, args: ['-e', script] });
@@ -64,16 +65,19 @@ test('steps side by side do not mix their lines', async () => {
   assert.doesNotMatch(text, /last lines/);
 });
 
-test('a step in the background has a low priority, and its lines come at its end', async () => {
+test('a step may have a low priority, and its lines come at its end in the background', async () => {
   const priority = 'console.log(os.getPriority());';
   const { code, text } = await run([
     [step('tests', priority)],
-    [{ ...step('checks', priority + talk('checked')), isBackground: true }],
+    [{ ...step('checks', priority + talk('checked')), isBackground: true, hasLowPriority: true }],
+    [{ ...step('waiting', priority + talk('waited')), isBackground: true }],
   ]);
   assert.equal(code, 0);
   assert.match(text, new RegExp(`${os.getPriority()}\n\\[mouthpiece\\] tests: ok`));
   const low = Math.min(19, os.getPriority() + 5);
   assert.match(text, new RegExp(`${low}\\n(checked\\n){3}\\[mouthpiece\\] checks: ok`));
+  const usual = os.getPriority();
+  assert.match(text, new RegExp(`${usual}\\n(waited\\n){3}\\[mouthpiece\\] waiting: ok`));
 });
 
 test('a step that a signal ends, or that cannot start, has failed', async () => {
