@@ -3,7 +3,7 @@ import process from 'node:process';
 import { SetupError, installTalk } from './setup.mjs';
 
 try {
-  installTalk((line) => console.error(`[setup] ${line}`));
+  await installTalk((line) => console.error(`[setup] ${line}`));
 } catch (error) {
   if (!(error instanceof SetupError)) {
     throw error;

@@ -1,7 +1,7 @@
 // The complete set-up, from a fresh clone to a server that can start: Debian packages, Node 22, npm
 // packages, the native addon, model files. Plain JavaScript without dependencies for any Node from
 // 20, because it runs before anything is installed.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -66,28 +66,43 @@ const hashOf = (...parts) => createHash('sha256').update(parts.join('\0')).diges
 /** A failed step. Its message is one line that says what to do. */
 export class SetupError extends Error {}
 
+/** @returns how a command ended, and what it wrote */
+async function resultOf(command, args, options) {
+  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const result = { status: null, stdout: '', stderr: '', error: undefined };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      result[name] += text;
+    });
+  }
+  await new Promise((resolve) => {
+    child.once('error', (error) => {
+      result.error = error;
+      resolve();
+    });
+    child.once('close', (status) => {
+      result.status = status;
+      resolve();
+    });
+  });
+  return result;
+}
+
 /**
- * Runs a command and returns its standard output.
+ * Runs a command.
  * @throws SetupError with its first line of error output; the full output is in
  * .setup/last-failure.log
  */
-function run(command, args, options = {}) {
-  const { label, ...rest } = options;
-  const result = spawnSync(command, args, {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    encoding: 'utf8',
-    maxBuffer: 64 << 20,
-    ...rest,
-  });
+async function run(command, args, { label, ...options } = {}) {
+  const result = await resultOf(command, args, options);
   if (result.status === 0) {
-    return result.stdout;
+    return;
   }
   const logFile = path.join(STAMPS, 'last-failure.log');
   mkdirSync(STAMPS, { recursive: true });
   writeFileSync(
     logFile,
-    `$ ${command} ${args.join(' ')}\n${result.stdout ?? ''}\n${result.stderr ?? ''}\n${result.error ?? ''}\n`,
+    `$ ${command} ${args.join(' ')}\n${result.stdout}\n${result.stderr}\n${result.error ?? ''}\n`,
   );
   const errors = (result.stderr || result.stdout || '')
     .split('\n')
@@ -126,7 +141,7 @@ function missingPackages(names) {
   return names.filter((name) => !installed.has(name));
 }
 
-function installDebianPackages(names, log) {
+async function installDebianPackages(names, log) {
   if (process.env.MOUTHPIECE_SKIP_APT === '1') {
     return;
   }
@@ -149,8 +164,8 @@ function installDebianPackages(names, log) {
       label: 'apt-get',
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     });
-  apt('update', '-q');
-  apt('install', '-y', '-q', '--no-install-recommends', ...missing);
+  await apt('update', '-q');
+  await apt('install', '-y', '-q', '--no-install-recommends', ...missing);
 }
 
 /**
@@ -188,7 +203,7 @@ const isWantedNode = (version) => {
  * runs the TypeScript sources directly (type stripping, from 22.18), and the binary packages are
  * built for Node 22.
  */
-function findNode(npm, log) {
+async function findNode(npm, log) {
   if (isWantedNode(process.versions.node)) {
     return process.execPath;
   }
@@ -199,7 +214,7 @@ function findNode(npm, log) {
     return node;
   }
   log(`installing Node 22 (this machine has ${process.versions.node})`);
-  run(process.execPath, [npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
+  await run(process.execPath, [npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: folder,
     label: 'npm ci (Node 22)',
   });
@@ -212,14 +227,14 @@ function findNode(npm, log) {
   return node;
 }
 
-function installNpmPackages(npm, node, log) {
+async function installNpmPackages(npm, node, log) {
   const hash = hashOf(readFileSync(path.join(ROOT, 'package-lock.json')), process.arch);
   if (existsSync(path.join(ROOT, 'node_modules/.package-lock.json')) && isCurrent('npm', hash)) {
     return;
   }
   log('installing npm packages');
   rmSync(stampOf('npm'), { force: true });
-  run(node, [npm, 'ci', '--no-audit', '--no-fund'], {
+  await run(node, [npm, 'ci', '--no-audit', '--no-fund'], {
     label: 'npm ci',
     // Skip the install script of onnxruntime-node: it downloads CUDA libraries, and the package
     // already contains the CPU library.
@@ -239,7 +254,11 @@ function installNpmPackages(npm, node, log) {
  * @param node the Node 22 to run npm with
  * @throws SetupError when they cannot be installed
  */
-export function installTalk(log = () => {}, node = process.execPath, { forTests = false } = {}) {
+export async function installTalk(
+  log = () => {},
+  node = process.execPath,
+  { forTests = false } = {},
+) {
   const folder = path.join(ROOT, 'scripts/talk');
   const lock = readFileSync(path.join(folder, 'package-lock.json'));
   const hash = hashOf(lock, process.arch, forTests ? 'tests' : 'server');
@@ -250,7 +269,7 @@ export function installTalk(log = () => {}, node = process.execPath, { forTests 
   rmSync(stampOf('talk'), { force: true });
   // The plug-ins among the development packages judge the protocols in the tests.
   const omitted = forTests ? [] : ['--omit=dev'];
-  run(node, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts', ...omitted], {
+  await run(node, [npmScript(), 'ci', '--no-audit', '--no-fund', '--ignore-scripts', ...omitted], {
     cwd: folder,
     label: 'npm ci (conversations)',
     env: {
@@ -275,12 +294,21 @@ export async function setUp({ forTests = false, log = () => {} } = {}) {
       `Mouthpiece runs on Linux, not on ${process.platform}. Use the Dockerfile.`,
     );
   }
-  installDebianPackages(forTests ? [...RUNTIME_PACKAGES, ...TEST_PACKAGES] : RUNTIME_PACKAGES, log);
+  await installDebianPackages(
+    forTests ? [...RUNTIME_PACKAGES, ...TEST_PACKAGES] : RUNTIME_PACKAGES,
+    log,
+  );
   const npm = npmScript();
-  const node = findNode(npm, log);
-  installNpmPackages(npm, node, log);
-  if (forTests) {
-    installTalk(log, node, { forTests });
+  const node = await findNode(npm, log);
+  // Side by side: each keeps one core busy with unpacking.
+  const installed = await Promise.allSettled([
+    installNpmPackages(npm, node, log),
+    forTests ? installTalk(log, node, { forTests }) : undefined,
+  ]);
+  for (const { status, reason } of installed) {
+    if (status === 'rejected') {
+      throw reason;
+    }
   }
   const env = {
     ...process.env,

@@ -1,5 +1,4 @@
-// The scenarios of the bench that load a core, small. The others: scenarios.test.ts, front.test.ts,
-// long.test.ts.
+// The scenarios of the bench that load a core, small. The others: scenarios.test.ts.
 import assert from 'node:assert/strict';
 import { baseline } from '../../bench/scenarios/baseline.ts';
 import { findPython } from '../../bench/baseline/server.ts';

@@ -1,10 +1,9 @@
-// Most scenarios of the bench, small. The others: load.test.ts, front.test.ts, long.test.ts.
+// Scenarios of the bench that measure one server, small. The others: load.test.ts, front.test.ts,
+// network.test.ts, long.test.ts.
 import assert from 'node:assert/strict';
 import { churn } from '../../bench/scenarios/churn.ts';
 import { latency } from '../../bench/scenarios/latency.ts';
-import { network } from '../../bench/scenarios/network.ts';
 import { staticVideo } from '../../bench/scenarios/static.ts';
-import { transport } from '../../bench/scenarios/transport.ts';
 import { broken, small } from './small.ts';
 
 small(latency, {
@@ -23,16 +22,4 @@ small(
     assert.deepEqual(broken(run, /failed|left|never ended|slot is free/), []);
   },
 );
-small(network, {
-  'perfect: longest gap ms': [30, 2000],
-  'loss 5 %, jitter 50 ms: longest gap ms': [50, 3000],
-});
 small(staticVideo, { realtimeFactor: [0.2, 500], mp4Bytes: [20_000, 10_000_000] });
-small(transport, {
-  oursJoinMs: [0.05, 100],
-  weriftJoinMs: [0.05, 500],
-  oursPacedMs: [0.05, 100],
-  weriftPacedMs: [0.05, 200],
-  packedRatio: [0.01, 10],
-  arrived: [0.9, 1],
-});
