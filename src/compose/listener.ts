@@ -58,10 +58,14 @@ export async function openListener(core: ServerCore, parts: ServerSessions): Pro
     log,
   };
   if (config.ADMIN_PORT !== undefined) {
+    const threads = () => [
+      ...pool.handles.flatMap((handle) => handle.threads),
+      ...parts.conversations.threads,
+    ];
     const admin = await startAdminServer({
       ...shared,
       port: config.ADMIN_PORT,
-      routes: [...routes.filter(isOnAdminPort), ...debugRoutes()],
+      routes: [...routes.filter(isOnAdminPort), ...debugRoutes(threads)],
     });
     closers.add(() => admin.close());
     log.info({ url: admin.url }, 'metrics, cluster and debugging for operators');

@@ -83,6 +83,10 @@ test('ADMIN_PORT takes what is for operators from PORT; the settings are logged,
   }
   assert.equal((await call(admin, '/readyz')).status, 200);
   assert.equal((await call(admin, '/compose/ice')).status, 404);
+  const profile = await call(admin, '/debug/cpu-profile?thread=worker-0&seconds=0.2');
+  assert.ok(profile.body.nodes.length > 0);
+  const snapshot = await call(admin, '/debug/heap-snapshot?thread=worker-0');
+  assert.ok(snapshot.body.strings.includes('FrameScheduler'));
   const { config } = logged(second, 'config');
   assert.equal(config.ADMIN_PORT, 0);
   assert.deepEqual([config.SECRETS_KEY, config.REDIS_URL], ['[secret]', '[secret]']);

@@ -1,77 +1,202 @@
-// Debugging of the main thread, on ADMIN_PORT only: a CPU profile and a heap snapshot.
+// Debugging, on ADMIN_PORT only: CPU profiles and heap snapshots of the main thread and of the
+// threads beside it.
 import { Session } from 'node:inspector/promises';
+import type { Readable } from 'node:stream';
 import { getHeapSnapshot } from 'node:v8';
+import type { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
-import { sleep } from '../../base/time.ts';
-import { json, stream } from '../http/reply.ts';
+import { after } from '../../base/guard.ts';
+import { type Reply, stream, text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
+import { invalidField } from '../http/validate.ts';
 
 const MAX_SECONDS = 60;
+/** How long a thread may take to answer. One that hangs in native code never does. */
+const ANSWER_LIMIT_MS = 30_000;
+const MAIN = 'main';
 
-/** Routes of debugging. */
-export function debugRoutes(): Route[] {
+/** What can be taken of a thread. */
+interface Target {
+  /** @returns a function that ends the profile and gives it as JSON */
+  startProfile(): Promise<() => Promise<string>>;
+  /** Stops the thread while the snapshot is made. */
+  snapshot(): Promise<Readable>;
+}
+
+/**
+ * @param threads the threads beside the main one that run now; each is known by its name
+ * @param answerLimitMs how long a thread may take to answer
+ */
+export function debugRoutes(
+  threads: () => readonly Worker[],
+  answerLimitMs = ANSWER_LIMIT_MS,
+): Route[] {
   let isBusy = false;
 
-  /** @throws ServiceError CONFLICT while another one runs: each slows the main thread down */
-  async function alone<T>(work: () => Promise<T>): Promise<T> {
+  /** @throws ServiceError CONFLICT while another one runs: each slows a thread down */
+  function occupy(): () => void {
     if (isBusy) {
       throw new ServiceError('CONFLICT', 'A profile or snapshot is being made. Try again later.');
     }
     isBusy = true;
-    try {
-      return await work();
-    } finally {
+    return () => {
       isBusy = false;
-    }
+    };
   }
 
+  /** @throws ValidationError with the names of the threads */
+  function find(name: string): Target {
+    if (name === MAIN) {
+      return mainThread;
+    }
+    const running = threads();
+    const worker = running.find(({ threadName }) => threadName === name);
+    if (worker === undefined) {
+      const names = [MAIN, ...running.map(({ threadName }) => threadName)].join(', ');
+      throw invalidField('query', 'thread', `There is no thread of this name. There are: ${names}`);
+    }
+    return {
+      startProfile: async () => {
+        const profile = await worker.startCpuProfile('debug');
+        return () => profile.stop();
+      },
+      snapshot: () => worker.getHeapSnapshot(),
+    };
+  }
+
+  const thread = z
+    .string()
+    .max(30)
+    .default(MAIN)
+    .describe('`main`, `worker-0` and so on, `inference-0`, `talk` or `detector`.');
   return [
     route({
       method: 'GET',
       path: '/debug/cpu-profile',
       tag: 'Operation',
       auth: 'operator',
-      summary: 'CPU profile of the main thread, for the DevTools of Chrome',
-      query: z.object({ seconds: z.coerce.number().min(0.1).max(MAX_SECONDS).default(10) }),
+      summary: 'CPU profile of a thread, for the DevTools of Chrome',
+      query: z.object({
+        thread,
+        seconds: z.coerce.number().min(0.1).max(MAX_SECONDS).default(10),
+      }),
       responses: { 200: { description: 'A .cpuprofile.', contentType: 'application/json' } },
-      refusals: ['CONFLICT'],
-      timeoutMs: (MAX_SECONDS + 15) * 1000,
+      refusals: ['CONFLICT', 'NODE_UNREACHABLE'],
+      timeoutMs: MAX_SECONDS * 1000 + 2 * ANSWER_LIMIT_MS + 5000,
       audit: 'debug.cpu-profile',
-      handler: ({ query }) => alone(async () => json(await cpuProfile(query.seconds * 1000))),
+      handler: async ({ query, signal }) => {
+        const target = find(query.thread);
+        const release = occupy();
+        try {
+          return await profileReply(target, query.seconds * 1000, signal, answerLimitMs);
+        } finally {
+          release();
+        }
+      },
     }),
     route({
       method: 'GET',
       path: '/debug/heap-snapshot',
       tag: 'Operation',
       auth: 'operator',
-      summary: 'Heap snapshot of the main thread, which stands still meanwhile',
+      summary: 'Heap snapshot of a thread, which stands still meanwhile',
+      query: z.object({ thread }),
       responses: { 200: { description: 'A .heapsnapshot.', contentType: 'application/json' } },
-      refusals: ['CONFLICT'],
+      refusals: ['CONFLICT', 'NODE_UNREACHABLE'],
       timeoutMs: 60_000,
       audit: 'debug.heap-snapshot',
-      handler: () =>
-        alone(async () => {
-          const snapshot = getHeapSnapshot();
-          snapshot.setEncoding('utf8');
-          return await stream(
-            'application/json',
-            snapshot[Symbol.asyncIterator]() as AsyncIterator<string>,
-          );
-        }),
+      handler: async ({ query }) => {
+        const target = find(query.thread);
+        const release = occupy();
+        try {
+          const snapshot = await answerOf(target.snapshot(), answerLimitMs, (late) => {
+            late.destroy();
+          });
+          return await stream('application/json', chunksOf(snapshot, release));
+        } catch (error) {
+          release();
+          throw error;
+        }
+      },
     }),
   ];
 }
 
-async function cpuProfile(durationMs: number): Promise<unknown> {
-  const session = new Session();
-  session.connect();
-  try {
+const mainThread: Target = {
+  startProfile: async () => {
+    const session = new Session();
+    session.connect();
     await session.post('Profiler.enable');
     await session.post('Profiler.start');
-    await sleep(durationMs);
-    return (await session.post('Profiler.stop')).profile;
+    return async () => {
+      try {
+        return JSON.stringify((await session.post('Profiler.stop')).profile);
+      } finally {
+        session.disconnect();
+      }
+    };
+  },
+  snapshot: () => Promise.resolve(getHeapSnapshot()),
+};
+
+/** Ends early when the client leaves. */
+async function profileReply(
+  target: Target,
+  durationMs: number,
+  signal: AbortSignal,
+  limitMs: number,
+): Promise<Reply> {
+  const stop = await answerOf(target.startProfile(), limitMs, (late) => {
+    void late().catch(() => {});
+  });
+  await new Promise<void>((resolve) => {
+    const timer = after(durationMs, 'the end of a CPU profile', resolve);
+    const leave = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal.addEventListener('abort', leave, { once: true });
+  });
+  return text('application/json', await answerOf(stop(), limitMs));
+}
+
+/**
+ * What a thread answers.
+ * @param drop gets the answer that comes too late
+ * @throws ServiceError NODE_UNREACHABLE when it does not answer
+ */
+async function answerOf<T>(
+  asked: Promise<T>,
+  limitMs: number,
+  drop: (late: T) => void = () => {},
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_resolve, reject) => {
+    timer = after(limitMs, 'the answer of a thread', () => {
+      asked.then(drop, () => {});
+      reject(noAnswer());
+    });
+  });
+  const ended = (error: NodeJS.ErrnoException): never => {
+    throw error.code === 'ERR_WORKER_NOT_RUNNING' ? noAnswer() : error;
+  };
+  try {
+    return await Promise.race([asked.catch(ended), silence]);
   } finally {
-    session.disconnect();
+    clearTimeout(timer);
+  }
+}
+
+const noAnswer = (): ServiceError =>
+  new ServiceError('NODE_UNREACHABLE', 'The thread does not answer: it hangs, or has ended.');
+
+/** @param onEnd called once the last chunk was taken, or the client left */
+async function* chunksOf(snapshot: Readable, onEnd: () => void): AsyncGenerator<string> {
+  snapshot.setEncoding('utf8');
+  try {
+    yield* snapshot as AsyncIterable<string>;
+  } finally {
+    onEnd();
   }
 }

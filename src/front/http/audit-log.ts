@@ -26,7 +26,7 @@ export class AuditLog {
   /**
    * Somebody changed something.
    * @param action what was done to what, such as face.delete
-   * @param params of the path
+   * @param params of the path, and of an operator's query
    */
   done(
     action: string,

@@ -44,13 +44,19 @@ export async function handleRoute(
       route.timeoutMs ?? HANDLER_TIMEOUT_MS,
     );
     if (route.audit !== undefined) {
-      context.audit?.done(route.audit, request, caller, apiRequest.params, reply);
+      context.audit?.done(route.audit, request, caller, subjectOf(route, apiRequest), reply);
     }
     return reply;
   } finally {
     body?.release();
   }
 }
+
+/** What a request is about, for its audit line. Queries of others than operators may have names. */
+const subjectOf = ({ auth }: Route, { params, query }: ApiRequest): object => ({
+  ...(auth === 'operator' ? (query as object | undefined) : {}),
+  ...(params as object),
+});
 
 /** Authenticates by the API key and tells the limits of the address whether the key was good. */
 async function authenticate(context: HttpContext, request: RequestContext): Promise<Caller> {

@@ -67,6 +67,7 @@ export class WorkerHandle implements WorkerView {
   readonly gone: Promise<WorkerEnd>;
 
   readonly #thread: Worker;
+  #inference: Worker | undefined = undefined;
   readonly #sessions = new Map<string, AttachedSession>();
   #extraPromised = 0;
   #weight = 0;
@@ -152,6 +153,11 @@ export class WorkerHandle implements WorkerView {
     return this.#extraPromised;
   }
 
+  /** The threads that run: the worker, and the one that infers for it. */
+  get threads(): Worker[] {
+    return this.#isGone ? [] : [this.#thread, ...(this.#inference ? [this.#inference] : [])];
+  }
+
   /** The session counts for placement from now on, and receives the worker's messages about it. */
   attach(session: AttachedSession): void {
     this.#sessions.set(session.id, session);
@@ -186,11 +192,13 @@ export class WorkerHandle implements WorkerView {
         name: `inference-${this.index}`,
       },
     );
+    this.#inference = thread;
     thread.on('error', (error) => {
       this.#log.error({ err: error }, 'an inference thread failed');
     });
     return new Promise((resolve) => {
       thread.once('exit', () => {
+        this.#inference = undefined;
         resolve();
       });
     });

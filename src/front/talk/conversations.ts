@@ -1,4 +1,5 @@
 // The conversations of this server: from the session that joins a room to the transcript.
+import type { Worker } from 'node:worker_threads';
 import { every } from '../../base/guard.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -67,6 +68,11 @@ export class Conversations {
     this.#sweep = every(SWEEP_MS, 'the conversations whose page is gone', () => {
       this.#finishLeft(monotonicMs() - LINGER_MS);
     }).unref();
+  }
+
+  /** The threads that run. */
+  get threads(): Worker[] {
+    return this.#thread.threads;
   }
 
   /**

@@ -43,6 +43,11 @@ export class TalkThread {
     return this.#conversations.size;
   }
 
+  /** The threads that run. */
+  get threads(): Worker[] {
+    return [this.#thread, this.#detector].filter((thread) => thread !== undefined);
+  }
+
   /**
    * Starts the thread unless it runs.
    * @throws Error when the library cannot be loaded

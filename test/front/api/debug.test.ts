@@ -1,5 +1,7 @@
-// The port for operators: profile and snapshot of the main thread, and audit lines.
+// The port for operators: profiles and snapshots of threads, and audit lines.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Logger } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/config.ts';
@@ -9,33 +11,38 @@ import { startTestFront, type TestFront } from '../harness.ts';
 
 let front: TestFront;
 let admin: Pick<HttpServer, 'url' | 'close'>;
+let impatient: typeof admin;
 let operatorKey: string;
 const lines: Record<string, unknown>[] = [];
+const threads: Worker[] = [];
 beforeAll(async () => {
   front = await startTestFront();
   const keep = (fields: Record<string, unknown>): void => {
     lines.push(fields);
   };
   const log = { info: keep, warn: keep, error: keep, child: () => log } as unknown as Logger;
-  admin = await startAdminServer({
-    config: loadConfig({}),
-    port: 0,
-    routes: [...front.routes, ...debugRoutes()],
-    apiKeys: front.services.apiKeys,
-    bodyBudget: front.bodyBudget,
-    onRequest: () => {},
-    onRefused: () => {},
-    log,
-  });
+  const start = (answerLimitMs?: number) =>
+    startAdminServer({
+      config: loadConfig({}),
+      port: 0,
+      routes: [...front.routes, ...debugRoutes(() => threads, answerLimitMs)],
+      apiKeys: front.services.apiKeys,
+      bodyBudget: front.bodyBudget,
+      onRequest: () => {},
+      onRefused: () => {},
+      log,
+    });
+  admin = await start();
+  impatient = await start(300);
   ({ key: operatorKey } = await front.services.apiKeys.create('op', 'operator', true));
 });
 afterAll(async () => {
-  await admin.close();
+  await Promise.all([admin.close(), impatient.close()]);
   await front.close();
 });
 
-const get = (path: string, key = operatorKey, method = 'GET'): Promise<Response> =>
-  fetch(`${admin.url}${path}`, { method, headers: { 'x-service-api-key': key } });
+const get = (path: string, key = operatorKey, method = 'GET', server = admin): Promise<Response> =>
+  fetch(`${server.url}${path}`, { method, headers: { 'x-service-api-key': key } });
 
 test('only operators get a profile', async () => {
   assert.equal((await get('/debug/cpu-profile', 'wrong')).status, 401);
@@ -59,6 +66,73 @@ test('a CPU profile and a heap snapshot can be opened; one at a time', async () 
   const snapshot = await get('/debug/heap-snapshot');
   assert.equal(snapshot.status, 200);
   assert.match((await snapshot.text()).slice(0, 100), /^{"snapshot":{"meta"/);
+});
+
+test('profile and snapshot of another thread, with an audit line; an unknown name is told', async () => {
+  const busy = `function findMe() { for (let end = Date.now() + 20; Date.now() < end; ); }
+    setInterval(findMe, 25); globalThis.kept = Array(1000).fill('keptInThisThread');
+    require('node:worker_threads').parentPort.postMessage('up');`;
+  const worker = new Worker(busy, { eval: true, name: 'worker-0' });
+  threads.push(worker);
+  try {
+    await once(worker, 'message');
+    lines.length = 0;
+    const profile = await get('/debug/cpu-profile?thread=worker-0&seconds=0.3');
+    assert.equal(profile.status, 200);
+    const { nodes } = (await profile.json()) as { nodes: { callFrame: object }[] };
+    assert.match(JSON.stringify(nodes), /findMe/);
+    const snapshot = await get('/debug/heap-snapshot?thread=worker-0');
+    assert.equal(snapshot.status, 200);
+    assert.match(await snapshot.text(), /keptInThisThread/);
+    assert.deepEqual(
+      lines.map(({ audit, thread }) => [audit, thread]),
+      [
+        ['debug.cpu-profile', 'worker-0'],
+        ['debug.heap-snapshot', 'worker-0'],
+      ],
+    );
+    const unknown = await get('/debug/cpu-profile?thread=worker-7');
+    assert.equal(unknown.status, 422);
+    assert.match(await unknown.text(), /main, worker-0/);
+  } finally {
+    threads.length = 0;
+    await worker.terminate();
+  }
+});
+
+test('a thread that does not answer is told, and the next request is served', async () => {
+  const hangs = `const { parentPort } = require('node:worker_threads');
+    parentPort.postMessage('up');
+    require('node:child_process').execFileSync('sleep', ['2']);`;
+  const worker = new Worker(hangs, { eval: true, name: 'worker-1' });
+  threads.push(worker);
+  try {
+    await once(worker, 'message');
+    const path = '/debug/heap-snapshot?thread=worker-1';
+    const silent = await get(path, operatorKey, 'GET', impatient);
+    assert.equal(silent.status, 503);
+    assert.match(await silent.text(), /does not answer/);
+    assert.equal(
+      (await get('/debug/cpu-profile?seconds=0.1', operatorKey, 'GET', impatient)).status,
+      200,
+    );
+  } finally {
+    threads.length = 0;
+    await worker.terminate();
+  }
+});
+
+test('whoever leaves ends the profile', async () => {
+  const leaves = fetch(`${admin.url}/debug/cpu-profile?seconds=60`, {
+    headers: { 'x-service-api-key': operatorKey },
+    signal: AbortSignal.timeout(200),
+  });
+  await assert.rejects(leaves);
+  let next: Response;
+  do {
+    next = await get('/debug/cpu-profile?seconds=0.1');
+  } while (next.status === 409);
+  assert.equal(next.status, 200);
 });
 
 test('changes and refused keys have audit lines, without the key', async () => {
