@@ -167,7 +167,7 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', async 
     const from = await statsOf(session.page);
     const to = await session.statsWhen(
       ({ video }) => (video?.framesDecoded ?? 0) >= from.video!.framesDecoded + 120,
-      15_000,
+      15_000 * patience(),
     );
     console.info(
       `${withoutRtx ? 'without' : 'with'} RTX: ${dropped} ` +
@@ -175,7 +175,10 @@ test('losses of 5 % are repaired without a freeze, with RTX and without', async 
         `again, ${to.video!.pliCount} PLI`,
     );
     assert.ok(dropped > 15);
-    assert.equal(to.video!.freezeCount ?? 0, from.video!.freezeCount ?? 0);
+    // None on an idle machine. On a busy one this process or the browser may stall; without repairs
+    // there is one for nearly every packet that is lost.
+    const freezes = (to.video!.freezeCount ?? 0) - (from.video!.freezeCount ?? 0);
+    assert.ok(freezes < patience(), `${freezes} freezes`);
     assert.ok(session.peer.stats.packetsRetransmitted >= dropped / 2);
     if (!withoutRtx) {
       assert.ok(to.video!.retransmittedPacketsReceived! > 0);
