@@ -157,13 +157,14 @@ export const SETTINGS = {
   VIDEO_BITRATE_KBPS: setting(
     integer(150, 1500),
     '600',
-    'Video bitrate at the start of a session. Feedback moves it between 150 and MAX_VIDEO_BITRATE_KBPS.',
+    'Video bitrate at the start of a session with pictures of 512x512; larger pictures get more ' +
+      '(1280x720: 1.9 times as much). Feedback moves it between 150 and MAX_VIDEO_BITRATE_KBPS.',
   ),
   MAX_VIDEO_BITRATE_KBPS: setting(
-    integer(150, 1500),
+    integer(150, 4000),
     undefined,
-    'Highest video bitrate, up to 1500. Unset: VIDEO_BITRATE_KBPS, since more is hardly ' +
-      'visible at 512x512 (43 dB at 600) and costs up to a fifth more CPU.',
+    'Highest video bitrate, for pictures of any size. Unset: that at the start, since more is ' +
+      'hardly visible (512x512: 43 dB at 600) and costs up to a fifth more CPU.',
   ),
   MOTION: setting(
     z.enum(MOTIONS),

@@ -13,13 +13,12 @@ export async function mediaConfig(config: Config): Promise<MediaConfig> {
   const host = config.HOST === 'localhost' ? '127.0.0.1' : config.HOST;
   const bindAddress = config.MEDIA_HOST ?? (isLoopback(host) ? '0.0.0.0' : host);
   await checkMediaAddress(bindAddress);
-  const maxVideoBitrateKbps = config.MAX_VIDEO_BITRATE_KBPS ?? config.VIDEO_BITRATE_KBPS;
   return {
     bindAddress,
     announcedAddresses: config.ANNOUNCED_IPS ?? localAddresses(bindAddress, host),
     ports: config.UDP_PORTS,
-    videoBitrateKbps: Math.min(config.VIDEO_BITRATE_KBPS, maxVideoBitrateKbps),
-    maxVideoBitrateKbps,
+    videoBitrateKbps: config.VIDEO_BITRATE_KBPS,
+    maxVideoBitrateKbps: config.MAX_VIDEO_BITRATE_KBPS,
     motion: config.MOTION,
     audioBitrateKbps: config.AUDIO_BITRATE_KBPS,
     maxSessionsPerWorker: config.MAX_SESSIONS_PER_WORKER,

@@ -10,9 +10,10 @@ export interface MediaConfig {
   readonly announcedAddresses: readonly string[];
   /** One UDP port per worker, in order of their indices. 0 lets the system choose. */
   readonly ports: { readonly first: number; readonly last: number };
-  /** Video bitrate at the start of a session, at most `maxVideoBitrateKbps`. */
+  /** Video bitrate at the start of a session with pictures of PICTURE_SIZE. */
   readonly videoBitrateKbps: number;
-  readonly maxVideoBitrateKbps: number;
+  /** For pictures of any size. Undefined: that at the start. */
+  readonly maxVideoBitrateKbps: number | undefined;
   /** How much faces move. */
   readonly motion: Motion;
   /** Opus bitrate. */

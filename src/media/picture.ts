@@ -19,6 +19,13 @@ export const pictureWeight = ({ width, height }: PictureSize): number =>
   0.38 + (0.5 * Math.min(width, height) ** 2 + 0.12 * width * height) / PICTURE_SIZE ** 2;
 
 /**
+ * The bitrate for pictures of this size where those of PICTURE_SIZE squared get `kbps`. It grows as
+ * the sides do: what a larger picture adds is background for the most part, which costs few bits.
+ */
+export const scaledBitrate = (kbps: number, { width, height }: PictureSize): number =>
+  Math.round(kbps * ((width * height) / PICTURE_SIZE ** 2) ** 0.5);
+
+/**
  * Number of macroblocks of 16x16 luma pixels. A dirty map has one byte for each: 1 where this frame
  * may differ from the one before.
  */

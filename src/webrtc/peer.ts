@@ -10,6 +10,8 @@ export interface PeerOptions {
   readonly sessionId: string;
   readonly maxBitrateKbps: number;
   readonly minBitrateKbps: number;
+  /** Before the first feedback. Default: 600. */
+  readonly startBitrateKbps?: number;
   /**
    * client (default): a browser; we are ICE-lite towards it. sfu: a media server. We are full ICE,
    * as it may be ICE-lite, and send nothing twice, as it repairs its own losses.

@@ -5,6 +5,7 @@ import { monotonicMs } from '../base/time.ts';
 import type { FromWorker, LocalOfferSpec, OfferSpec, SessionSpec } from '../link/messages.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import type { VideoCodec } from '../media/coded-frame.ts';
+import { scaledBitrate } from '../media/picture.ts';
 import type { Endpoint } from '../webrtc/endpoint.ts';
 import type { Peer, PeerListener } from '../webrtc/peer.ts';
 import type { RemoteCandidate } from '../webrtc/sdp/candidate.ts';
@@ -241,8 +242,8 @@ export class PeerNegotiation {
 
   #create(remote: 'client' | 'sfu', endpoint = this.#context.endpoint): Peer {
     this.drop();
-    const { media } = this.#context;
     const { id, spec } = this.#session;
+    const { startKbps, mostKbps } = this.#bitrates();
     this.#madeMs = monotonicMs();
     this.#isServer = remote === 'sfu';
     this.#isSilent = false;
@@ -251,7 +252,8 @@ export class PeerNegotiation {
         sessionId: id,
         remote,
         minBitrateKbps: MIN_BITRATE_KBPS,
-        maxBitrateKbps: media.maxVideoBitrateKbps,
+        maxBitrateKbps: mostKbps,
+        startBitrateKbps: startKbps,
         ...(spec.outlivesPeers ? { silenceTimeoutMs: ROOM_SILENCE_MS } : {}),
       },
       this.#session,
@@ -259,16 +261,24 @@ export class PeerNegotiation {
     return this.#peer;
   }
 
+  /** Bitrates of the video, by the size of its pictures. */
+  #bitrates(): { readonly startKbps: number; readonly mostKbps: number } {
+    const { videoBitrateKbps, maxVideoBitrateKbps } = this.#context.media;
+    const scaledKbps = scaledBitrate(videoBitrateKbps, this.#session.frames.renderer.size);
+    const mostKbps = maxVideoBitrateKbps ?? scaledKbps;
+    return { startKbps: Math.min(scaledKbps, mostKbps), mostKbps };
+  }
+
   /** Sets up the encoder that the peer needs. */
   async #openVideo(videoCodec: VideoCodec | undefined): Promise<void> {
-    const { media, codedFrame } = this.#context;
+    const { codedFrame } = this.#context;
     this.#isAudioOnly = videoCodec === undefined;
     if (videoCodec === undefined || videoCodec === this.#codec) {
       return;
     }
     this.#codec = videoCodec;
     try {
-      await this.#session.frames.open(videoCodec, media.videoBitrateKbps, codedFrame);
+      await this.#session.frames.open(videoCodec, this.#bitrates().startKbps, codedFrame);
     } catch (error) {
       this.#session.fail(error);
     }

@@ -292,11 +292,15 @@ test('a face made for 1280x720 is seen in that size, and only faces of its size 
     session.command({ type: 'face', faceId: 'ava' });
     const { message } = await event('rejected');
     const { width, height } = session.videoMetadata;
-    return { seen: [video.videoWidth, video.videoHeight], told: [width, height], message };
+    const seen = [video.videoWidth, video.videoHeight];
+    return { seen, told: [width, height], message, sessionId: session.id };
   });
   assert.deepEqual(told.seen, [1280, 720]);
   assert.deepEqual(told.told, [1280, 720]);
   assert.match(told.message, /512x512.*1280x720/);
+  const stats = await fetch(`${server.url}/sessions/${told.sessionId}/stats`, { headers });
+  const { targetBitrateKbps } = (await stats.json()) as { targetBitrateKbps: number };
+  assert.ok(targetBitrateKbps > 600, `${targetBitrateKbps} kbit/s`);
   await page.screenshot({ path: `${OUT}/face-1280x720.png` });
   // The other tests take the first face of the list.
   await fetch(`${server.url}/faces/${id}`, { method: 'DELETE', headers });

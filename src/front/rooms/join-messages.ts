@@ -17,13 +17,14 @@ import {
 import type { TrackNames } from '../../link/messages.ts';
 import type { VideoCodec } from '../../media/coded-frame.ts';
 import type { PictureSize } from '../../media/face-look.ts';
+import { scaledBitrate } from '../../media/picture.ts';
 
 /** What we say we are. Protocol 17 has the single peer connection. */
 const clientInfo = (): ClientInfo =>
   new ClientInfo({ sdk: ClientInfo_SDK.NODE, version: '2.13.0', protocol: 17, os: 'linux' });
 
 /** What the server reserves for the video until it has measured it. */
-const VIDEO_BITRATE = 600_000;
+const VIDEO_BITRATE_KBPS = 600;
 
 /** Joins with our offer and both tracks, in one round trip. Nothing is subscribed to. */
 export function publishRequest(
@@ -52,7 +53,7 @@ export function publishRequest(
       new VideoLayer({
         quality: VideoQuality.HIGH,
         ...size,
-        bitrate: VIDEO_BITRATE,
+        bitrate: 1000 * scaledBitrate(VIDEO_BITRATE_KBPS, size),
       }),
     ],
     simulcastCodecs: [new SimulcastCodec({ codec, cid: videoTrackId })],

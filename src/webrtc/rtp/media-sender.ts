@@ -26,6 +26,8 @@ import { SenderReporter } from './sender-reporter.ts';
 export interface MediaSenderOptions {
   readonly minBitrateKbps: number;
   readonly maxBitrateKbps: number;
+  /** Target bitrate before the first feedback. Default: 600. */
+  readonly startBitrateKbps?: number | undefined;
   /** Wall-clock time minus monotonic time, taken once: NTP times then never jump. */
   readonly wallOffsetMs: number;
   /** Canonical name of both streams (RFC 3550 section 6.5.1). */
@@ -105,6 +107,7 @@ export class MediaSender {
         isRedundant: options.isRedundant ?? true,
         minBitrateKbps: options.minBitrateKbps,
         maxBitrateKbps: options.maxBitrateKbps,
+        startBitrateKbps: options.startBitrateKbps,
         wallOffsetMs: options.wallOffsetMs,
       },
       {

@@ -21,6 +21,8 @@ export interface ReceiverFeedbackOptions {
   readonly isRedundant: boolean;
   readonly minBitrateKbps: number;
   readonly maxBitrateKbps: number;
+  /** Target bitrate before the first feedback. Default: 600. */
+  readonly startBitrateKbps?: number | undefined;
   /** Wall-clock time minus monotonic time. */
   readonly wallOffsetMs: number;
 }
@@ -36,7 +38,6 @@ export interface ReceiverFeedbackListener {
   readonly sentKbps: number;
 }
 
-/** Target bitrate before the first feedback. */
 const START_KBPS = 600;
 /**
  * A receiver repeats a NACK after its own estimate of the round-trip time (Chromium without an
@@ -87,7 +88,7 @@ export class ReceiverFeedback implements RtcpHandler {
     this.#bitrate = new BitrateController(
       options.minBitrateKbps,
       options.maxBitrateKbps,
-      START_KBPS,
+      options.startBitrateKbps ?? START_KBPS,
     );
     stats.targetBitrateKbps = this.#bitrate.targetKbps;
   }
