@@ -173,7 +173,6 @@ async function connect(track) {
     session = new Session({
       sessionToken,
       iceServers,
-      reconnect: false,
       ...(codec && { codec: /** @type {'vp8' | 'h264'} */ (codec) }),
       ...(track && { microphone: track }),
     });
@@ -202,10 +201,16 @@ function showEventsOf(session) {
       statsPanel.start(session.id, apiKey);
     }
     const reader = new StatsReader();
+    clearInterval(statsTimer);
     statsTimer = setInterval(() => {
       void reader.read(session.peer).then(showReading);
       session.ping();
     }, 500);
+  });
+  session.on('reconnecting', () => {
+    clearInterval(statsTimer);
+    statsPanel.stop();
+    showState('connecting', 'The connection was lost. Connecting again…');
   });
   session.on('speaking', () => showState('speaking', 'Speaking'));
   session.on('silent', () => {

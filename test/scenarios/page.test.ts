@@ -406,7 +406,7 @@ test('a server that is full says so in words, and the focus is back on Connect',
   }
 });
 
-test('a server that stops says so, one that is gone is missed in words', async () => {
+test('a lost connection comes back; a server that stops says so, one that is gone is missed', async () => {
   // Expected refusals: the wrong key's, the full server's, refused statistics, and a frame's.
   assert.deepEqual(
     browser.problems.filter(
@@ -419,8 +419,15 @@ test('a server that stops says so, one that is gone is missed in words', async (
     'pages complained',
   );
   const page = await openDemo(browser, server);
+  await page.evaluate(
+    'WebSocket = class extends WebSocket { constructor(url) { super(url); globalThis.last = this; } }',
+  );
   await page.click('#connect');
   await inState(page, 'idle');
+  await page.evaluate('last.close()');
+  await textBecomes(page, '#state', /connecting again/);
+  await inState(page, 'idle');
+  assert.equal(await page.$eval('#disconnect', (one) => (one as any).disabled), false);
   await server.stop();
   await inState(page, 'none');
   assert.match(await textOf(page, '#state'), /server is stopping/);

@@ -1,5 +1,5 @@
-// When a connection that was lost is tried again: with growing pauses, and at once when the browser
-// is online again.
+// When a connection that was lost is tried again: every second at first, with growing pauses later,
+// and at once when the browser is online again.
 
 /**
  * Errors after which the same token may work again; /docs/protocol says so of each code. Others are
@@ -29,7 +29,15 @@ export const RETRYABLE: readonly string[] = [
 ];
 
 const FIRST_DELAY_MS = 250;
+/**
+ * A token of a server that died is free 4 to 6 s later: while that may be why, a pause is a second at
+ * most, so that a session is back within 8 s.
+ */
+const SOON_MS = 10_000;
+const MAX_SOON_DELAY_MS = 1000;
 const MAX_DELAY_MS = 8000;
+/** Clients of a server that died do not all come back in the same moment. */
+const JITTER = 0.2;
 
 /** The attempts of one session. */
 export class Retry {
@@ -37,6 +45,8 @@ export class Retry {
   readonly #over = new AbortController();
   #lostMs = 0;
   #attempt = 0;
+  /** Without jitter. */
+  #delayMs = 0;
 
   /** @param limitMs how long a lost connection is tried again */
   constructor(limitMs: number) {
@@ -58,10 +68,14 @@ export class Retry {
     if (this.#attempt === 0) {
       this.#lostMs = nowMs;
     }
-    if (nowMs - this.#lostMs > this.#limitMs || this.#over.signal.aborted) {
+    const lostForMs = nowMs - this.#lostMs;
+    if (lostForMs > this.#limitMs || this.#over.signal.aborted) {
       return undefined;
     }
-    const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#attempt++);
+    const mostMs = lostForMs < SOON_MS ? MAX_SOON_DELAY_MS : MAX_DELAY_MS;
+    this.#delayMs = this.#attempt === 0 ? FIRST_DELAY_MS : Math.min(mostMs, 2 * this.#delayMs);
+    this.#attempt++;
+    const delayMs = Math.round(this.#delayMs * (1 - JITTER * Math.random()));
     const { signal } = this.#over;
     const once = (): void => {
       clearTimeout(timer);
