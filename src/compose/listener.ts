@@ -111,7 +111,7 @@ async function openStun({
 
 function createRooms(
   { config, metrics }: ServerCore,
-  { sessions }: ServerSessions,
+  { sessions, services, relay }: ServerSessions,
   iceServers: readonly IceServer[],
 ): ServerRooms {
   const meter = createRoomMeter(metrics);
@@ -119,6 +119,8 @@ function createRooms(
   return {
     meter,
     own: new Rooms({
+      secret: services.secrets.derive('tokens of rooms'),
+      elsewhere: relay,
       iceServers: () => iceServers.map((one) => withCredentials(one, config.TURN_SECRET, 'room')),
       meter,
       budget: sessions.messageBudget,
@@ -148,8 +150,8 @@ function createRoutes(
     readonly bodyBudget: BodyBudget;
   },
 ): Route[] {
-  const { services, videos, sessions, cluster, otherNodes, forwarder, splits, conversations } =
-    parts;
+  const { services, videos, sessions, cluster, otherNodes, relay, forwarder } = parts;
+  const { splits, conversations } = parts;
   return buildRoutes({
     config,
     store,
@@ -169,7 +171,10 @@ function createRoutes(
       videoCodec: config.LIVEKIT_VIDEO_CODEC,
       meter: rooms.meter,
     }),
-    isRoomToken: (token) => rooms.own.find(token) !== undefined,
+    isRoomToken: async (token) => {
+      const name = rooms.own.nameOf(token);
+      return name !== undefined && (rooms.own.has(name) || (await relay.runsElsewhere(name)));
+    },
     bodyBudget,
     prepareConversations: () => conversations.prepare(),
     checkProviders,
@@ -199,5 +204,5 @@ const createSessionSockets = (
         : operator.create(id, destination, log),
     ),
   ),
-  rooms: own.handlers(),
+  rooms: relay.accepting(own.handlers()),
 });

@@ -127,7 +127,7 @@ async function openVideos(
 
 /** Passes sessions on to the server with the most room where this one has none. */
 function openRelay(
-  { config, log, closers, serverId, metrics }: ServerCore,
+  { log, closers, serverId, metrics }: ServerCore,
   { secrets, tokens }: Services,
   { registry }: Cluster,
   nodes: RoomiestNodes,
@@ -138,8 +138,6 @@ function openRelay(
     nodeId: serverId,
     tickets: new RelayTickets(secrets.derive('relay tickets'), serverId),
     tokens,
-    // A room of this server's own is joined at the server that serves it.
-    canPassOn: (path) => config.LIVEKIT_URL !== undefined || !/livekit/i.test(path),
     metrics,
     log,
   });

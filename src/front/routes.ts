@@ -48,7 +48,7 @@ export interface RouteOptions {
   readonly models: readonly string[];
   readonly iceServers: readonly IceServer[];
   /** Whether a LiveKit token opens a room that this server serves. */
-  readonly isRoomToken: (token: string) => boolean;
+  readonly isRoomToken: (token: string) => Promise<boolean>;
   readonly agents: IntegrationDeps['agents'];
   readonly bodyBudget: BodyBudget;
   /** Makes sure that conversations can be held. @throws ServiceError */

@@ -143,7 +143,7 @@ export async function openFront(
     models: ['rig'],
     iceServers: ice.iceServers,
     bodyBudget,
-    isRoomToken: () => false,
+    isRoomToken: () => Promise.resolve(false),
     agents: undefined,
     prepareConversations: options.prepareConversations ?? (() => Promise.resolve()),
     checkProviders: options.checkProviders ?? (() => Promise.resolve()),

@@ -10,7 +10,7 @@ import { errorSchema, KIB } from './field-schemas.ts';
 /** What these routes need. */
 export interface IntegrationDeps {
   /** Whether a LiveKit token opens a room that this server serves. */
-  readonly isRoomToken: (token: string) => boolean;
+  readonly isRoomToken: (token: string) => Promise<boolean>;
   /** Sends an avatar into a room; undefined: this server cannot. */
   readonly agents: Pick<AgentRooms, 'join'> | undefined;
   readonly forwarder: Pick<Forwarder, 'withRoom'>;
@@ -35,8 +35,8 @@ export const integrationRoutes = ({ isRoomToken, agents, forwarder }: Integratio
       200: { description: 'The token is valid.', contentType: 'text/plain' },
       401: { description: 'It is not, or its room is over.', schema: errorSchema },
     },
-    handler: ({ query }) => {
-      if (!isRoomToken(query.access_token)) {
+    handler: async ({ query }) => {
+      if (!(await isRoomToken(query.access_token))) {
         throw new ServiceError('INVALID_ROOM_TOKEN');
       }
       return text('text/plain', 'success');

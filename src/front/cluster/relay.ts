@@ -27,8 +27,6 @@ export interface RelayOptions {
   readonly nodeId: string;
   readonly tickets: RelayTickets;
   readonly tokens: Pick<SessionTokens, 'find'>;
-  /** Whether sessions of this path can run on another server. */
-  readonly canPassOn: (path: string) => boolean;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -88,12 +86,8 @@ export class Relay implements Elsewhere {
     request: SocketRequest,
     write: MessageWriter,
   ): Promise<SocketSession | undefined> {
-    if (
-      request.header(TICKET_HEADER) !== '' || // it was passed on already
-      request.rawQuery === undefined ||
-      !this.#options.canPassOn(request.path)
-    ) {
-      return undefined;
+    if (request.header(TICKET_HEADER) !== '' || request.rawQuery === undefined) {
+      return undefined; // it was passed on already
     }
     if ((await this.#options.tokens.find(request.query.get('session_token') ?? '')) === undefined) {
       throw new ServiceError('INVALID_SESSION_TOKEN');
@@ -117,12 +111,11 @@ export class Relay implements Elsewhere {
     request: SocketRequest,
     write: MessageWriter,
   ): Promise<SocketSession | undefined> {
-    const { registry, nodeId } = this.#options;
     if (request.header(TICKET_HEADER) !== '' || request.rawQuery === undefined) {
       return undefined;
     }
-    const node = await nodeOf(registry, sessionId);
-    if (node === undefined || node.id === nodeId) {
+    const node = await this.#otherNodeOf(sessionId);
+    if (node === undefined) {
       return undefined;
     }
     socket.trust();
@@ -131,6 +124,17 @@ export class Relay implements Elsewhere {
       throw new ServiceError('NODE_UNREACHABLE');
     }
     return this.#start(socket, write, upstream);
+  }
+
+  /** Whether another server runs a session. @throws ServiceError STORE_UNAVAILABLE */
+  async runsElsewhere(sessionId: string): Promise<boolean> {
+    return (await this.#otherNodeOf(sessionId)) !== undefined;
+  }
+
+  async #otherNodeOf(sessionId: string): Promise<NodeRecord | undefined> {
+    const { registry, nodeId } = this.#options;
+    const node = await nodeOf(registry, sessionId);
+    return node?.id === nodeId ? undefined : node;
   }
 
   /** @param next connects to another server after a refusal; undefined: it is a leg */

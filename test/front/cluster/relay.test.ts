@@ -133,7 +133,6 @@ async function open(isLeg = false): Promise<RelayedSession | undefined> {
     nodeId: 'this one',
     tickets: new RelayTickets(KEY, 'this one'),
     tokens: { find: () => Promise.resolve({ ...GRANT, tokenId: '', issuedAtMs: 0 }) },
-    canPassOn: () => true,
     metrics,
     log: createLogger('silent'),
   });

@@ -22,7 +22,8 @@ import type { Socket, SocketRequest } from '../../../src/front/http/socket.ts';
 import type { OwnRoom } from '../../../src/front/rooms/own-room.ts';
 import { readJoinRequest } from '../../../src/front/rooms/join-request.ts';
 import type { RoomMeter } from '../../../src/front/rooms/room-meter.ts';
-import { type GuardedRoom, Rooms } from '../../../src/front/rooms/rooms.ts';
+import { type RoomSocketData, Rooms } from '../../../src/front/rooms/rooms.ts';
+import type { SocketSession } from '../../../src/front/sessions/session-ports.ts';
 import { SharedBudget } from '../../../src/front/sessions/message-budget.ts';
 import { plainText } from '../../../src/front/sessions/server-messages.ts';
 import { NO_SPEECH, linkedSession } from '../../harness/linked-session.ts';
@@ -31,8 +32,8 @@ import type { LinkedSession } from '../../../src/front/sessions/session-link.ts'
 const ICE = { urls: 'turn:turn.example.org', username: 'u', credential: 'c' };
 
 /** A signal socket that keeps what it was sent. */
-class SignalClient implements Socket<GuardedRoom> {
-  data: GuardedRoom | undefined = undefined;
+class SignalClient implements Socket<RoomSocketData> {
+  data: RoomSocketData | undefined = undefined;
   open = true;
   readonly received: SignalResponse['message'][] = [];
   send(message: string | Uint8Array): boolean {
@@ -64,6 +65,13 @@ const count = (what: string): void => {
 };
 const meter: RoomMeter = { joined: count, failed: count, dropped: count };
 
+/** The key of all servers, and what other servers serve. */
+let runElsewhere: Map<string, SocketSession>;
+const ROOMS = {
+  secret: Buffer.alloc(32, 1),
+  elsewhere: { openLeg: (room: string) => Promise.resolve(runElsewhere.get(room)) },
+};
+
 const requestOf = (query: Record<string, string>): SocketRequest => ({
   path: '/rtc/v1',
   query: new URLSearchParams(query),
@@ -78,8 +86,9 @@ beforeEach(() => {
   offers = [];
   drops = 0;
   counted.clear();
+  runElsewhere = new Map();
   budget = new SharedBudget(monotonicMs());
-  rooms = new Rooms({ iceServers: () => [ICE], meter, budget });
+  rooms = new Rooms({ ...ROOMS, iceServers: () => [ICE], meter, budget });
   room = rooms.create('room-1', requestOf({}), 'media.example:443', createLogger('silent'));
   const session: LinkedSession = {
     id: 'session-1',
@@ -227,12 +236,52 @@ test('at the end the viewer is sent away, and the room is gone', () => {
   const token = tokenOf();
   room.close('done');
   assert.deepEqual([socket.cases.at(-1), socket.open], ['leave', false]);
-  assert.equal(rooms.find(token), undefined);
+  assert.equal(rooms.has('room-1'), false);
+  assert.equal(rooms.nameOf(token), 'room-1');
+});
+
+test('a viewer of a room elsewhere is passed on, with what it sent meanwhile', async () => {
+  const token = tokenOf();
+  const handlers = rooms.handlers();
+  const request = requestOf({ access_token: token, join_request: joinRequest({}) });
+  const ping = new SignalRequest({ message: { case: 'pingReq', value: new Ping() } });
+  const bytes = new Uint8Array(ping.toBinary()).buffer;
+  const open = async (): Promise<SignalClient> => {
+    const socket = new SignalClient();
+    handlers.admit!(request);
+    handlers.open(socket, request);
+    handlers.message(socket, bytes, true);
+    await new Promise(setImmediate);
+    return socket;
+  };
+  room.close('done');
+  const over = await open();
+  assert.deepEqual([over.cases, over.open], [['leave'], false]);
+
+  const got: string[] = [];
+  runElsewhere.set('room-1', {
+    message: (message, isBinary) => got.push(`${message.byteLength} ${isBinary}`),
+    tellRate: () => {},
+    end: () => {},
+    closed: () => got.push('closed'),
+  });
+  const socket = await open();
+  handlers.message(socket, bytes, true);
+  const sent = `${bytes.byteLength} true`;
+  assert.deepEqual([got, socket.open], [[sent, sent], true]);
+  handlers.close(socket, 1000);
+  assert.equal(got.at(-1), 'closed');
 });
 
 test('nobody joins without the token of the room, or with a request that cannot be read', () => {
   const handlers = rooms.handlers();
-  const other = new Rooms({ iceServers: () => [], meter, budget });
+  const other = new Rooms({
+    ...ROOMS,
+    secret: Buffer.alloc(32, 2),
+    iceServers: () => [],
+    meter,
+    budget,
+  });
   let foreign = '';
   other
     .create('room-1', requestOf({}), 'd', createLogger('silent'))
