@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { type Baseline, boundsAgainst, readBaseline } from './report/baseline.ts';
 import { toCsv, toJunit } from './report/exports.ts';
 import { toHtml } from './report/html.ts';
+import { mergeRuns } from './report/merge.ts';
 import { short } from './report/plot.ts';
 import { ROOT, type Run, runScenario } from './run.ts';
 import { type Options, type Scenario, type Target, holds } from './scenario.ts';
@@ -31,8 +32,9 @@ function usage(): string {
         .join('  ')}`,
   );
   return (
-    `npm run bench -- <scenario>... [options]\n\n${scenarios.join('\n')}\n\nFor ` +
-    `all:${COMMON}\n`
+    `npm run bench -- <scenario>... [options]\nnpm run bench -- merge a.json b.json ... ` +
+    `[--out --baseline --csv --junit]   one report of several of load\n\n` +
+    `${scenarios.join('\n')}\n\nFor all:${COMMON}\n`
   );
 }
 
@@ -42,6 +44,8 @@ class Refusal extends Error {}
 
 interface CommandLine {
   readonly scenarios: readonly Scenario[];
+  /** Reports to merge, instead of running anything. */
+  readonly merge: readonly string[];
   readonly given: Options;
   readonly target: Target | undefined;
   readonly small: boolean;
@@ -81,7 +85,11 @@ function parse(args: readonly string[]): CommandLine {
   if (given['help'] || positionals.length === 0) {
     throw new UsageError('');
   }
-  const scenarios = positionals.map((name) => {
+  const merge = positionals[0] === 'merge' ? positionals.slice(1) : [];
+  if (positionals[0] === 'merge' && merge.length === 0) {
+    throw new UsageError('merge needs the .json reports of load');
+  }
+  const scenarios = (merge.length > 0 ? ['load'] : positionals).map((name) => {
     const found = SCENARIOS.find((scenario) => scenario.name === name);
     if (found === undefined) {
       throw new UsageError(`there is no scenario '${name}'`);
@@ -119,6 +127,7 @@ function parse(args: readonly string[]): CommandLine {
   }
   return {
     scenarios,
+    merge,
     baseline: given['baseline'] as string | undefined,
     tolerance,
     csv: given['csv'] as string | undefined,
@@ -250,7 +259,16 @@ try {
     await checkTarget(target);
   }
   const runs: Run[] = [];
-  for (const scenario of scenarios) {
+  const finish = (measured: Run): void => {
+    const run = baseline === undefined ? measured : judged(measured, baseline, line.tolerance);
+    print(run);
+    console.log(`  report: ${path.relative(process.cwd(), keep(run, out, record))}.html`);
+    runs.push(run);
+  };
+  if (line.merge.length > 0) {
+    finish(mergeRuns(line.merge));
+  }
+  for (const scenario of line.merge.length > 0 ? [] : scenarios) {
     const began = performance.now();
     console.error(`── ${scenario.name}: ${scenario.about}`);
     const own = Object.fromEntries(
@@ -263,10 +281,7 @@ try {
         console.error(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${line}`);
       },
     });
-    const run = baseline === undefined ? measured : judged(measured, baseline, line.tolerance);
-    print(run);
-    console.log(`  report: ${path.relative(process.cwd(), keep(run, out, record))}.html`);
-    runs.push(run);
+    finish(measured);
   }
   if (line.csv !== undefined) {
     writeFileSync(line.csv, toCsv(runs));

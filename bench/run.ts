@@ -80,7 +80,7 @@ export async function runScenario(
       startedAt: started.toISOString(),
       durationSeconds: (Date.now() - started.getTime()) / 1000,
       commit: measuredCommit,
-      target: target === undefined ? 'own server' : `server at ${target.url}`,
+      target: nameOf(target, merged),
       machine: machine(),
       options: merged,
       outcome,
@@ -90,6 +90,13 @@ export async function runScenario(
       await cleanUp();
     }
   }
+}
+
+function nameOf(target: Target | undefined, { targets }: Options): string {
+  if (target !== undefined) {
+    return `server at ${target.url}`;
+  }
+  return targets === undefined || targets === '' ? 'own server' : `servers of ${targets}`;
 }
 
 async function ownServer(

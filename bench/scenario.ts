@@ -1,4 +1,5 @@
 // What a scenario is: options in, figures, bounds and plots out; and what it is given to work with.
+import type { LoadData } from './load/load-data.ts';
 import type { Plot } from './report/plot.ts';
 
 export type OptionValue = string | number;
@@ -50,6 +51,8 @@ export interface Outcome {
    * known.
    */
   readonly notes: readonly string[];
+  /** What can be merged with the reports of other machines. */
+  readonly load?: LoadData;
 }
 
 export interface Target {

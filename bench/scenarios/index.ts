@@ -9,6 +9,7 @@ import { compare } from './compare.ts';
 import { conversations } from './conversations.ts';
 import { hostile } from './hostile.ts';
 import { latency } from './latency.ts';
+import { load } from './load.ts';
 import { neighbours } from './neighbours.ts';
 import { network } from './network.ts';
 import { rest } from './rest.ts';
@@ -18,6 +19,7 @@ import { transport } from './transport.ts';
 
 export const SCENARIOS: readonly Scenario[] = [
   latency,
+  load,
   capacity,
   churn,
   soak,

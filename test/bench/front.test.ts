@@ -9,6 +9,7 @@ import { runScenario } from '../../bench/run.ts';
 import { capacity } from '../../bench/scenarios/capacity.ts';
 import { churn } from '../../bench/scenarios/churn.ts';
 import { cluster } from '../../bench/scenarios/cluster.ts';
+import { load } from '../../bench/scenarios/load.ts';
 import { rest } from '../../bench/scenarios/rest.ts';
 import type { Target } from '../../bench/scenario.ts';
 import { type TestServer, startServer } from '../harness/server.ts';
@@ -17,6 +18,15 @@ import { broken, small } from './small.ts';
 small(rest, { 'POST /compose/token per second': [10, 1e6] }, (run) => {
   assert.deepEqual(broken(run, /wrong answers/), []);
 });
+// Three sessions that speak; what a busy machine makes late is not lost.
+small(
+  load,
+  { sessions: [1, 20], utterances: [1, 60], setUpP50Ms: [20, 20_000], framesPerSecond: [5, 40] },
+  (run) => {
+    assert.deepEqual(broken(run, /failed or lost/), []);
+    assert.equal(run.outcome.load?.generators.length, 1);
+  },
+);
 small(cluster, {
   relayedPingP50Ms: [0.05, 200],
   relayCpuPercent: [-20, 50],
