@@ -16,11 +16,11 @@ export type Axis = (typeof AXES)[number];
  * `tremor` above.
  */
 const AMOUNTS: Readonly<Record<Axis, { posture: number; gesture: number; tremor: number }>> = {
-  yaw: { posture: 0.0095, gesture: 0.02, tremor: 0.0016 },
-  pitch: { posture: 0.008, gesture: 0.008, tremor: 0.0012 },
-  roll: { posture: 0.0065, gesture: 0.008, tremor: 0.0008 },
-  shiftX: { posture: 1.7, gesture: 2.7, tremor: 0.12 },
-  shiftY: { posture: 1.2, gesture: 1.1, tremor: 0.1 },
+  yaw: { posture: 0.008, gesture: 0.031, tremor: 0.0016 },
+  pitch: { posture: 0.005, gesture: 0.009, tremor: 0.0009 },
+  roll: { posture: 0.006, gesture: 0.014, tremor: 0.0008 },
+  shiftX: { posture: 1.8, gesture: 3.6, tremor: 0.12 },
+  shiftY: { posture: 1.2, gesture: 0.9, tremor: 0.07 },
 };
 /** What one axis takes over from another: people turn, lean and nod with the whole upper body. */
 const COUPLINGS: readonly (readonly [to: Axis, from: Axis, low: number, high: number])[] = [
@@ -38,7 +38,7 @@ const COUPLED = COUPLINGS.map(([to, from]) => ({
 }));
 
 const POSTURE_HZ = 0.33;
-const GESTURE_HZ = 1.35;
+const GESTURE_HZ = 1.5;
 const GESTURE_DAMPING = 0.72;
 const TREMOR_HZ = 2.8;
 const TREMOR_DAMPING = 0.3;
@@ -47,7 +47,7 @@ const TREMOR = 4.2;
 const HELD_TREMOR = 1.4;
 /** After so many frames a head that is about to speak moves as in silence. */
 const LONGEST_HOLD = 3 * FPS;
-const LOUDNESS_HZ = 1.4;
+const LOUDNESS_HZ = 1.15;
 /** A gesture leads back over the middle by about this share of the last one. */
 const RETURN = 0.6;
 /** A gesture goes no farther than this, in standard deviations. */
@@ -65,14 +65,23 @@ const FIRST_HEARING_NOD: readonly [number, number] = [0.7, 2];
 const LISTENING_STRENGTH = 0.35;
 const HEARING_STRENGTH: readonly [number, number] = [0.45, 0.75];
 const SECOND_NOD = { share: 0.45, strength: 0.6 };
-/** Amount of motion in silence, as a share of that in speech; reached in so many seconds. */
-const SILENT = 0.33;
+/**
+ * Amount of motion in silence, as a share of that in speech; reached in so many seconds. Loudness
+ * and nods move the vertical axes in speech, and nothing in silence: so these keep more.
+ */
+const SILENT: Readonly<Record<Axis, number>> = {
+  yaw: 0.3,
+  pitch: 0.6,
+  roll: 0.3,
+  shiftX: 0.3,
+  shiftY: 0.45,
+};
 const LIVELIER_SECONDS = 0.7;
 const CALMER_SECONDS = 1.6;
 /** Pitch and lowering of a nod on the strongest stress: radians, pixels. */
-const NOD = { pitch: 0.05, shiftY: 2.4 };
+const NOD = { pitch: 0.06, shiftY: 1.6 };
 /** Pitch and lowering at full loudness. */
-const LOUD = { pitch: 0.13, shiftY: 20 };
+const LOUD = { pitch: 0.5, shiftY: 42 };
 const MEAN_LOUDNESS = 0.18;
 
 /** What makes one speaker differ from another, drawn once for each session. */
@@ -123,7 +132,7 @@ export class HeadMotion {
       strength: AXES.map(() => random.between(0.8, 1.2)),
       couplings: COUPLINGS.map(([, , low, high]) => random.between(low, high)),
       loudDown: random.between(0.75, 1.25) * (random.next() < 0.7 ? 1 : -1),
-      nods: random.between(0.35, 0.75),
+      nods: random.between(0.45, 0.85),
       nodFrames: random.between(0.36, 0.52) * FPS,
     };
     this.#axes = AXES.map(() => ({
@@ -202,7 +211,8 @@ export class HeadMotion {
     this.isNod = this.#nodAt === Infinity && stress > 0 && random.next() < this.#manner.nods;
     if (this.isNod) {
       this.#nodAt = frame;
-      this.#nodStrength = stress;
+      // Who goes up with the loudness goes up on a stress as well.
+      this.#nodStrength = stress * Math.sign(this.#manner.loudDown);
     }
   }
 
@@ -228,15 +238,15 @@ export class HeadMotion {
 
   #sway(): void {
     const { strength, couplings } = this.#manner;
-    const amount =
-      SILENT + (1 - SILENT) * this.#speaking * this.#speaking * (3 - 2 * this.#speaking);
+    const speaking = this.#speaking * this.#speaking * (3 - 2 * this.#speaking);
     // By index: iterators would allocate 2 KB for each frame.
     for (let k = 0; k < AXES.length; k++) {
       const axis = this.#axes[k]!;
       const { posture, gesture, tremor } = AMOUNTS[AXES[k]!];
+      const silent = SILENT[AXES[k]!];
       axis.tremor.target = (this.#isHeld ? HELD_TREMOR : TREMOR) * this.#random.normal();
       this.#swayed[k] =
-        amount *
+        (silent + (1 - silent) * speaking) *
         strength[k]! *
         (posture * axis.posture.step() +
           gesture * axis.gesture.step() +
