@@ -22,6 +22,18 @@ export const CLUSTER_SETTINGS = {
       'Unset: PORT serves /metrics and /cluster; there is no /debug.',
   ),
   ADMIN_HOST: setting(text, '127.0.0.1', 'Address to listen on for ADMIN_PORT.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: setting(
+    httpUrl,
+    undefined,
+    'URL of an OpenTelemetry collector: traces of requests, set-ups of sessions and utterances go to ' +
+      '/v1/traces below it, as JSON. The SDK reads its other variables (OTEL_TRACES_SAMPLER, ' +
+      'OTEL_EXPORTER_OTLP_HEADERS, OTEL_BSP_*, ...) itself. Unset: nothing is traced.',
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: setting(
+    httpUrl,
+    undefined,
+    'The whole URL for traces, instead of OTEL_EXPORTER_OTLP_ENDPOINT.',
+  ),
   CORE_LOCK_DIR: setting(
     text,
     undefined,
@@ -34,3 +46,12 @@ export const CLUSTER_SETTINGS = {
     'Name of the place of this server, for lists of servers.',
   ),
 } as const;
+
+/** Where traces go; undefined: nowhere. */
+export function tracesUrl(config: {
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT: string | undefined;
+  readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: string | undefined;
+}): string | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole } = config;
+  return whole ?? (base === undefined ? undefined : `${base}/v1/traces`);
+}

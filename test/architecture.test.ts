@@ -51,7 +51,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   jobs: ['base', 'media', 'native', 'metrics'],
   'jobs/face': ['base', 'media', 'native', 'jobs/face'],
   'jobs/video': ['base', 'media', 'native', 'metrics', 'pipeline'],
-  'front/http': ['base'],
+  'front/http': ['base', 'front/tracing'],
   'front/store': ['base'],
   'front/process': ['base', 'front/store'],
   'front/accounts': ['base', 'front/store'],
@@ -69,6 +69,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/http',
     'front/store',
     'front/placement',
+    'front/tracing',
   ],
   'front/rooms': [
     'base',
@@ -90,6 +91,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/accounts',
     'front/sessions',
   ],
+  'front/tracing': ['base', 'metrics', 'link'],
   'front/cluster': ['base', 'metrics', 'front/http', 'front/store', 'front/sessions'],
   'front/api': [
     'base',
@@ -107,6 +109,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'front/legs',
     'front/faces',
     'front/videos',
+    'front/tracing',
   ],
   'front/videos': [
     'base',
@@ -135,6 +138,8 @@ const FOLDER_OF_VENDOR: Record<string, RegExp> = {
   '@wasm-audio-decoders/ogg-vorbis': /^jobs\//,
   pino: /^base\//,
   '@livekit/protocol': /^front\/rooms\//,
+  '@opentelemetry/api': /^front\/tracing\//,
+  '@opentelemetry/sdk-trace-base': /^front\/tracing\//,
   '@aws-sdk/client-s3': /^front\/store\//,
   '@aws-sdk/s3-request-presigner': /^front\/store\//,
   ws: /^(front\/rooms|front\/cluster|talk\/providers)\//,

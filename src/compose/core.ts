@@ -11,11 +11,14 @@ import { prepareDataDir, serverIdentity } from '../front/store/data-dir.ts';
 import { openStorage, type Storage } from '../front/store/open-storage.ts';
 import type { RedisStore } from '../front/store/redis.ts';
 import { migrate } from '../front/store/schema.ts';
+import { type TracingOptions, openTracing } from '../front/tracing/open-tracing.ts';
+import type { Tracing } from '../front/tracing/tracing.ts';
 import type { MediaConfig } from '../link/worker-init.ts';
 import { mediaConfig, wav2lipOptions } from '../media-config.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { watchMainThread } from '../metrics/threads.ts';
 import { native } from '../native/addon.ts';
+import { tracesUrl } from '../cluster-settings.ts';
 import { storageOptions } from '../storage-settings.ts';
 import { storeConfig } from '../store-config.ts';
 import { commitHash, packageVersion } from '../version.ts';
@@ -32,6 +35,8 @@ export interface Composition {
 export interface ServerCore extends Composition {
   readonly version: string;
   readonly metrics: Metrics;
+  /** Undefined: no collector is configured. */
+  readonly tracing: Tracing | undefined;
   readonly store: RedisStore;
   /** The storage of faces and videos. */
   readonly storage: Storage;
@@ -65,6 +70,7 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
     storage.close();
   });
   const serverId = await serverIdentity(config.DATA_DIR);
+  const tracing = await traceTo(composition, { serverId, version, metrics });
 
   const media = await mediaConfig(config);
   const wav2lip = wav2lipOptions(config);
@@ -81,7 +87,32 @@ export async function openCore(composition: Composition): Promise<ServerCore> {
   });
   closers.add(() => pool.stop());
   const jobCpus = cores.free.length > 0 ? cores.free : native.allowedCpus();
-  return { ...composition, version, metrics, store, storage, serverId, media, pool, jobCpus };
+  return {
+    ...composition,
+    version,
+    metrics,
+    tracing,
+    store,
+    storage,
+    serverId,
+    media,
+    pool,
+    jobCpus,
+  };
+}
+
+/** Opens the tracing, if a collector is configured. */
+async function traceTo(
+  { config, log, closers }: Composition,
+  server: Pick<TracingOptions, 'serverId' | 'version' | 'metrics'>,
+): Promise<Tracing | undefined> {
+  const url = tracesUrl(config);
+  if (url === undefined) {
+    return undefined;
+  }
+  const tracing = await openTracing({ ...server, url, log });
+  closers.add(() => tracing.close());
+  return tracing;
 }
 
 /** Claims a core for each worker, and warns where another server on this host has it already. */

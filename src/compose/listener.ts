@@ -42,7 +42,7 @@ interface ServerRooms {
 
 /** Opens the ports. Requests are answered from now on. */
 export async function openListener(core: ServerCore, parts: ServerSessions): Promise<HttpServer> {
-  const { config, log, closers, metrics, store, storage, pool } = core;
+  const { config, log, closers, metrics, tracing, store, storage, pool } = core;
   const { services, sessions, recorder } = parts;
   const iceServers = await openStun(core);
   const rooms = createRooms(core, parts, iceServers);
@@ -55,6 +55,7 @@ export async function openListener(core: ServerCore, parts: ServerSessions): Pro
     bodyBudget,
     onRequest: observeHttp(metrics),
     onRefused: observeRefusals(metrics, log),
+    tracing,
     log,
   };
   if (config.ADMIN_PORT !== undefined) {

@@ -77,6 +77,7 @@ export async function openSessions(core: ServerCore): Promise<ServerSessions> {
     conversations,
     elsewhere: relay,
     metrics,
+    tracing: core.tracing,
     log,
     serverId,
     host: config.HOST,

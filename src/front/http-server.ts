@@ -31,6 +31,7 @@ export interface HttpServerOptions {
   readonly admit: () => boolean;
   /** Called for each answered request. */
   readonly onRequest: HttpContext['onRequest'];
+  readonly tracing?: HttpContext['tracing'];
   /** Called when something is refused to protect the server. */
   readonly onRefused: (reason: Refusal) => void;
   readonly log: Logger;
@@ -161,7 +162,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
 /** What the admin server serves, and whom it asks. */
 export type AdminServerOptions = Pick<
   HttpServerOptions,
-  'config' | 'routes' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'onRefused' | 'log'
+  'config' | 'routes' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'onRefused' | 'tracing' | 'log'
 > & { readonly port: number };
 
 /**
@@ -203,11 +204,14 @@ const limitSettings = (config: LimitConfig): ClientLimitSettings => ({
 });
 
 function createContext(
-  options: Pick<HttpServerOptions, 'config' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'log'>,
+  options: Pick<
+    HttpServerOptions,
+    'config' | 'apiKeys' | 'bodyBudget' | 'onRequest' | 'tracing' | 'log'
+  >,
   router: Router,
   limits: ClientLimits,
 ): HttpContext {
-  const { config, apiKeys, bodyBudget, onRequest, log } = options;
+  const { config, apiKeys, bodyBudget, onRequest, tracing, log } = options;
   const apiKeyHeaders = config.API_KEY_HEADERS.map((name) => name.toLowerCase());
   return {
     router,
@@ -216,6 +220,7 @@ function createContext(
     secure: tlsFiles(config) !== undefined,
     publicUrl: config.PUBLIC_URL,
     onRequest,
+    tracing,
     authenticate: (key) => authenticate(apiKeys, apiKeyHeaders, key),
     limits,
     audit: new AuditLog(log),

@@ -148,6 +148,18 @@ export type ToWorker =
  */
 export type Scheduling = 'realtime' | 'prioritised' | 'ordinary';
 
+/** Times of the first frame that shows an utterance. */
+export interface LipsTimes {
+  /** The speech arrived at this server. */
+  readonly arrivedMs: number;
+  /** Drawing began. */
+  readonly startMs: number;
+  readonly drawnMs: number;
+  readonly codedMs: number;
+  /** The last packet of the frame was sent. */
+  readonly sentMs: number;
+}
+
 /** From a worker to the front. Times are `monotonicMs`. */
 export type FromWorker =
   | {
@@ -184,6 +196,8 @@ export type FromWorker =
       readonly atMs: number;
     }
   | { readonly type: 'firstFrame'; readonly sessionId: string; readonly atMs: number }
+  /** The first frame that shows an utterance was sent. */
+  | ({ readonly type: 'lips'; readonly sessionId: string } & LipsTimes)
   /** Another face is drawn from now on. */
   | { readonly type: 'faceShown'; readonly sessionId: string; readonly faceId: string }
   | { readonly type: 'speak'; readonly sessionId: string }

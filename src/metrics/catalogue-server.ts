@@ -30,6 +30,12 @@ export const SERVER_METRICS = {
     'Errors of this server, and errors that ended a session, by code of the error table.',
     { code: ERROR_CODES },
   ),
+  mouthpiece_trace_spans_total: counter(
+    'front',
+    'Spans for the OpenTelemetry collector: exported, or failed since it did not take them.',
+    { outcome: ['exported', 'failed'] },
+    { unpanelled: 'Only servers with a collector have it; the collector counts spans itself.' },
+  ),
   mouthpiece_scrape_duration_seconds: histogram(
     'front',
     'Time to render one response of /metrics.',

@@ -59,7 +59,7 @@ export class FrameObserver {
     session.stats.framesSent++;
     this.#observeStages(session, times);
     if (session.stream.hasJustStarted) {
-      this.#observeAudioToLips(session, times.sentMs);
+      this.#observeAudioToLips(session, times);
     }
   }
 
@@ -109,13 +109,14 @@ export class FrameObserver {
   }
 
   /** Time from the arrival of speech to the first frame that shows it. */
-  #observeAudioToLips(session: WorkerSession, sentMs: number): void {
+  #observeAudioToLips(session: WorkerSession, times: FrameTimes): void {
     const { stream, frames, stats, speech, exemplar } = session;
     // A prepared picture was drawn before the speech came: the next frame is the first to show it.
-    const lipsMs = sentMs - stream.utteranceArrivalMs + (frames.isPrepared ? FRAME_MS : 0);
+    const lipsMs = times.sentMs - stream.utteranceArrivalMs + (frames.isPrepared ? FRAME_MS : 0);
     const livePace = frames.audioRenderer === undefined ? 'paced' : 'paced_network';
     const pace = stream.isBurst ? 'burst' : livePace;
     stats.audioToLipsMs.record(lipsMs);
     this.#metrics.audioToLips[speech.input][pace].observe(lipsMs / 1000, exemplar);
+    session.announceLips(times);
   }
 }

@@ -2,7 +2,7 @@
 // of its frames is in frame-pipeline.ts.
 import type { EndReason } from '../base/session-ends.ts';
 import { monotonicMs } from '../base/time.ts';
-import type { OfferSpec, SessionSpec } from '../link/messages.ts';
+import type { LipsTimes, OfferSpec, SessionSpec } from '../link/messages.ts';
 import { SpeechRingReader } from '../link/speech-ring.ts';
 import { pictureWeight } from '../media/picture.ts';
 import type { FaceCommand } from '../media/face-command.ts';
@@ -276,6 +276,12 @@ export class WorkerSession implements PeerListener, InferenceListener {
       this.#context.metrics.utterances.add();
     }
     this.#context.post({ type: change, sessionId: this.id });
+  }
+
+  /** A frame is the first that shows an utterance. */
+  announceLips(times: Omit<LipsTimes, 'arrivedMs'>): void {
+    const arrivedMs = this.stream.utteranceArrivalMs;
+    this.#context.post({ type: 'lips', sessionId: this.id, arrivedMs, ...times });
   }
 
   announceFirstFrame(atMs: number): void {

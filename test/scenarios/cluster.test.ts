@@ -11,6 +11,7 @@ import { ROOT } from '../../src/version.ts';
 import { startRedis, type TestRedis } from '../front/redis-servers.ts';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { OtlpCollector, checkTrace } from '../harness/otlp-collector.ts';
 import { S3TestServer } from '../harness/s3-server.ts';
 import { until as untilHolds } from '../harness/until.ts';
 import { sleep } from '../../src/base/time.ts';
@@ -28,13 +29,19 @@ const SHARED = {
 
 let redis: TestRedis;
 let s3: S3TestServer;
+let collector: OtlpCollector;
 let first: TestServer;
 let second: TestServer;
 /** The port of the second one for operators. */
 let admin: Pick<TestServer, 'url' | 'apiKey'>;
 beforeAll(async () => {
-  [redis, s3] = await Promise.all([startRedis(), S3TestServer.start()]);
-  const env = { ...SHARED, ...s3.env, S3_PREFIX: 'mouthpiece/', REDIS_URL: redis.url };
+  [redis, s3, collector] = await Promise.all([
+    startRedis(),
+    S3TestServer.start(),
+    OtlpCollector.start(),
+  ]);
+  const tracing = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '200' };
+  const env = { ...SHARED, ...tracing, ...s3.env, S3_PREFIX: 'mouthpiece/', REDIS_URL: redis.url };
   [first, second] = await Promise.all([
     startServer({ env: { ...env, MAX_SESSIONS_PER_WORKER: '1', S3_DOWNLOADS: 'redirect' } }),
     startServer({ env: { ...env, ADMIN_PORT: '0', LOG_LEVEL: 'info' } }),
@@ -43,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([first.stop(), second.stop()]);
-  await Promise.all([redis.close(), s3.stop()]);
+  await Promise.all([redis.close(), s3.stop(), collector.stop()]);
 });
 
 const until = (what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> =>
@@ -167,6 +174,25 @@ test('a full server passes a client on, whose media comes from the other one', a
   await until('the other server ends it', async () => (await sessionsSeenBy(first)).length === 1);
   assert.match((await call(first, '/metrics')).body, /mouthpiece_relayed_sessions 0\b/);
   await local.close();
+  await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
+});
+
+test('one trace from the request for a token to the lips, over both servers', async () => {
+  const occupant = await connect();
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const ours = { traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: 'us=1' };
+  const body = { faceId: 'ava' };
+  const granted = await call(first, '/compose/token', body, { headers: ours });
+  const peer = await WeriftPeer.connect(first, granted.body.session_token);
+  const sentMs = Date.now();
+  peer.socket.speak(sine);
+  await peer.socket.waitFor('SPEAK');
+  await peer.socket.waitFor('SILENT');
+  await peer.close();
+  await until('the session is traced', () => collector.hasTraced('session', traceId));
+  checkTrace(collector.traced(traceId), '00f067aa0ba902b7', sentMs);
+  assert.match((await call(admin, '/metrics')).body, /trace_spans_total{outcome="exported"} [1-9]/);
+  await occupant.close();
   await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
 });
 

@@ -1,5 +1,6 @@
 // Conversations: starting one, the room in which it is held, and its transcript.
 import { z } from 'zod';
+import type { TraceHeaders } from '../tracing/tracing.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Agents } from '../accounts/agents.ts';
 import type { AutoGrant, AutoTokens } from '../accounts/auto-tokens.ts';
@@ -220,7 +221,8 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
         },
       },
       refusals: ['ROOM_CLOSED'],
-      handler: async ({ params, body }) => json(await join(deps, params.id, body.secret)),
+      handler: async ({ params, body, trace }) =>
+        json(await join(deps, params.id, body.secret, trace)),
     }),
     route({
       method: 'GET',
@@ -251,7 +253,12 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
 }
 
 /** Redeems the secret of a room, for a session token. */
-async function join(deps: AutoStartDeps, id: string, secret: string) {
+async function join(
+  deps: AutoStartDeps,
+  id: string,
+  secret: string,
+  trace: TraceHeaders | undefined,
+) {
   const conversation = await deps.conversations.find(id);
   if (conversation === undefined || !(await deps.conversations.redeem(id, secret))) {
     throw new ServiceError('ROOM_CLOSED');
@@ -272,6 +279,7 @@ async function join(deps: AutoStartDeps, id: string, secret: string) {
     startFrame: 0,
     audioInputFormat: 'pcm16',
     conversationId: id,
+    trace,
   });
   return {
     session_token: token,

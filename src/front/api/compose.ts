@@ -150,7 +150,7 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         deps.onRefused?.(error.code);
         return { session_token: 'FAIL TOKEN', detail: detailOf(error) };
       },
-      async handler({ body, caller }) {
+      async handler({ body, caller, trace }) {
         const face = await chosenFace(body.faceId, caller.ownerId, deps.faceExists);
         await deps.quota.check(caller.keyId);
         if (!(await deps.canPlace())) {
@@ -162,6 +162,7 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
           ...grantOf(body, caller, face),
           model: renderer(body.model),
           apiVersion: body.apiVersion,
+          trace,
         });
         return json({ session_token: token });
       },

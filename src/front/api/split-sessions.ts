@@ -90,11 +90,11 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
       'SERVER_DRAINING',
     ],
     async handler(request) {
-      const { body, caller, origin, ip } = request;
+      const { body, caller, origin, ip, trace } = request;
       const face = await chosenFace(body.faceId, caller.ownerId, deps.faceExists);
       const open = async (): Promise<Reply> => {
         const { session, tokens } = await deps.splits.open({
-          grant: { ...grantOf(body, caller, face), model: body.model, apiVersion: 'v2' },
+          grant: { ...grantOf(body, caller, face), model: body.model, apiVersion: 'v2', trace },
           graceMs: body.graceSeconds * 1000,
           reports: body.motion === 'none' ? undefined : body.motion,
           destination: new URL(origin).host,

@@ -13,7 +13,10 @@ import { nodeOf } from './session-directory.ts';
 
 /** What is passed on of a request. */
 export interface ForwardedRequest {
-  readonly received: Pick<ApiRequest, 'method' | 'path' | 'origin' | 'ip' | 'header' | 'signal'>;
+  readonly received: Pick<
+    ApiRequest,
+    'method' | 'path' | 'origin' | 'ip' | 'header' | 'trace' | 'signal'
+  >;
   /** Query with its question mark, or ''. */
   readonly query?: string;
   /** Names of headers of the request that the other server needs. */
@@ -107,6 +110,7 @@ export class Forwarder {
       host,
       'x-forwarded-proto': protocol.slice(0, -1),
       'x-forwarded-for': received.ip,
+      ...received.trace,
     };
     for (const name of request.headers) {
       const value = received.header(name);

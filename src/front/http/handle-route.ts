@@ -119,6 +119,7 @@ async function validate(
     headers: headerValues,
     body,
     header: (name) => headers.get(name) ?? '',
+    trace: request.span?.headers,
     signal: request.abort.signal,
   };
 }

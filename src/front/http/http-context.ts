@@ -1,5 +1,6 @@
 // What all requests of one listener share: routes, authentication, limits and metrics.
 import type { Logger } from '../../base/log.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { BodyPace } from './body-reader.ts';
@@ -39,6 +40,8 @@ export interface HttpContext {
   readonly secure: boolean;
   /** Origin under which clients reach this server, if it is configured. */
   readonly publicUrl?: string | undefined;
+  /** Undefined: requests are not traced. */
+  readonly tracing?: Tracing | undefined;
   /** Called once for each answered request. */
   onRequest(request: AnsweredRequest): void;
 }

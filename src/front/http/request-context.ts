@@ -8,6 +8,7 @@ import { peerOf } from './addresses.ts';
 import { checkContentType } from './body.ts';
 import { bodyTooLargeMessage, RequestBody } from './body-reader.ts';
 import type { ClientLimits, Refusal } from './client-limits.ts';
+import type { RequestSpan } from '../tracing/tracing.ts';
 import type { HttpContext } from './http-context.ts';
 import type { ResponseState } from './response-state.ts';
 import { DEPRECATED_SINCE, type Route } from './route.ts';
@@ -38,6 +39,8 @@ export interface RequestContext {
   /** The matched route; undefined when none matched. */
   readonly route: Route | undefined;
   readonly log: Logger;
+  /** Undefined: the request is not traced. */
+  readonly span: RequestSpan | undefined;
   readonly state: ResponseState;
   readonly abort: AbortController;
   /** Undefined when the route takes no body. */
@@ -91,6 +94,7 @@ export function openRequest(
     found,
     route,
     log: context.log,
+    span: startSpan(context, method, route, headers),
     state,
     abort,
     ip: client ?? peer,
@@ -112,6 +116,18 @@ export function openRequest(
     },
   });
   return { ...request, body, bodyRefusal };
+}
+
+/** Requests with a key are traced, and those whose client traces them itself. */
+function startSpan(
+  { tracing }: HttpContext,
+  method: string,
+  route: Route | undefined,
+  headers: ReadonlyMap<string, string>,
+): RequestSpan | undefined {
+  return route !== undefined && (route.auth !== 'none' || headers.has('traceparent'))
+    ? tracing?.request(method, route.path, (name) => headers.get(name) ?? '')
+    : undefined;
 }
 
 /**

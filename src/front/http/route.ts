@@ -1,6 +1,7 @@
 // The description of a route. Both the server and the OpenAPI document are made from it.
 import type { z } from 'zod';
 import type { ErrorCode, ServiceError } from '../../base/errors.ts';
+import type { TraceHeaders } from '../tracing/tracing.ts';
 import type { Reply } from './reply.ts';
 
 /**
@@ -41,6 +42,8 @@ export interface ApiRequest<Params = unknown, Query = unknown, Headers = unknown
   readonly body: Body;
   /** A request header by its lower-case name, '' when absent. */
   header(name: string): string;
+  /** For what the request causes; undefined: it is not traced. */
+  readonly trace: TraceHeaders | undefined;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
 }

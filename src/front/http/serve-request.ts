@@ -39,6 +39,7 @@ export async function serveRequest(
     return 500;
   });
   request.leave();
+  request.span?.end(status);
   context.onRequest({
     route: route ? (route.metricLabel ?? route.path) : 'none',
     method,

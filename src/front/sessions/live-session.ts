@@ -32,6 +32,7 @@ import { SessionSignalling } from './session-signalling.ts';
 import { SpeechIntake } from './speech-intake.ts';
 import { SpeechMarks } from './speech-marks.ts';
 import { StatsRequests } from './stats-requests.ts';
+import type { SessionSpan } from '../tracing/tracing.ts';
 import {
   type RateMessage,
   type ServerMessage,
@@ -59,6 +60,8 @@ export interface LiveSessionOptions {
   readonly log: Logger;
   readonly tally: SocketTally;
   readonly step: StepMeter;
+  /** Undefined: the session is not traced. */
+  readonly span?: SessionSpan | undefined;
   /** When the socket opened, monotonic. */
   readonly openedMs: number;
   /** Called once, after the client was told the end. */
@@ -263,6 +266,9 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
       case 'firstFrame':
         this.#progress.firstFrame(message.atMs);
         return;
+      case 'lips':
+        this.#options.span?.spoke(message);
+        return;
       case 'speak':
       case 'silent':
         this.isSpeaking = message.type === 'speak';
@@ -368,6 +374,7 @@ export class LiveSession implements AttachedSession, LinkedSession, Conversation
     }
     this.#options.client.end();
     this.#options.link.close(reason);
+    this.#options.span?.end(reason);
     this.#options.onEnd(this, reason);
   }
 }

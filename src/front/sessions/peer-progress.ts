@@ -59,7 +59,7 @@ export class PeerProgress {
     this.#phase = 'answering';
     this.#atMs.offer = nowMs;
     if (!this.#hasStarted) {
-      this.#options.step('offer', (nowMs - this.#options.openedMs) / 1000);
+      this.#options.step('offer', this.#options.openedMs, nowMs);
     }
   }
 
@@ -68,7 +68,7 @@ export class PeerProgress {
     if (this.#phase === 'answering') {
       this.#phase = 'connecting';
       this.acceptedAnswer();
-      this.#options.step('answer', (this.#atMs.answer - this.#atMs.offer) / 1000);
+      this.#options.step('answer', this.#atMs.offer, this.#atMs.answer);
     }
   }
 
@@ -94,8 +94,8 @@ export class PeerProgress {
     const { step, openedMs } = this.#options;
     this.#phase = 'live';
     this.#atMs.connected = atMs;
-    step('ice', Math.max(0, iceMs - this.#atMs.answer) / 1000);
-    step('dtls', (atMs - iceMs) / 1000);
+    step('ice', Math.min(iceMs, this.#atMs.answer), iceMs);
+    step('dtls', iceMs, atMs);
     const isFirst = !this.#hasStarted;
     this.#hasStarted = true;
     return { setupMs: Math.round(atMs - (isFirst ? openedMs : this.#atMs.offer)), isFirst };
@@ -103,8 +103,8 @@ export class PeerProgress {
 
   /** The first frame was sent to the peer. */
   firstFrame(atMs: number): void {
-    this.#options.step('first_frame', (atMs - this.#atMs.connected) / 1000);
-    this.#options.step('total', (atMs - this.#atMs.offer) / 1000);
+    this.#options.step('first_frame', this.#atMs.connected, atMs);
+    this.#options.step('total', this.#atMs.offer, atMs);
   }
 
   /** The peer is gone: another one may come. */

@@ -4,6 +4,7 @@ import { SESSION_KINDS, type SessionKind } from '../../base/session-kinds.ts';
 import type { LabelsOf } from '../../metrics/catalogue.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { exemplarOf } from '../../metrics/shared-metrics.ts';
+import type { SessionSpan } from '../tracing/tracing.ts';
 import { SERVER_MESSAGES, type ServerMessage } from './server-messages.ts';
 import type { ClientMessage } from './wire-protocol.ts';
 
@@ -127,14 +128,22 @@ export class SocketTally {
   }
 }
 
-/** Observes how long a step of one session's set-up took. */
-export type StepMeter = (step: SetupStep, seconds: number) => void;
+/** Observes when a step of one session's set-up began and ended, monotonic. */
+export type StepMeter = (step: SetupStep, fromMs: number, toMs: number) => void;
 
 /** @param sessionId the exemplar of each observation */
-export function createStepMeter(metrics: Metrics, sessionId: string): StepMeter {
+export function createStepMeter(
+  metrics: Metrics,
+  sessionId: string,
+  span: SessionSpan | undefined,
+): StepMeter {
   const exemplar = exemplarOf(sessionId);
-  return (step, seconds) => {
+  return (step, fromMs, toMs) => {
+    const seconds = (toMs - fromMs) / 1000;
     metrics.histogram('mouthpiece_session_setup_seconds', { step }).observe(seconds, exemplar);
+    if (step !== 'total') {
+      span?.step(step, fromMs, toMs);
+    }
   };
 }
 

@@ -4,6 +4,7 @@ import type { WorkerHandle } from '../placement/worker-handle.ts';
 import type { WorkerPool } from '../placement/worker-pool.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SessionKind } from '../../base/session-kinds.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import type { Socket, SocketRequest } from '../http/socket.ts';
 import type { ConversationSource } from './conversation-port.ts';
 import type { MessageWriter, RateMessage } from './server-messages.ts';
@@ -118,6 +119,8 @@ export interface SessionServiceOptions {
   /** Undefined: a session for which there is no room is refused. */
   readonly elsewhere: Elsewhere | undefined;
   readonly metrics: Metrics;
+  /** Undefined: sessions are not traced. */
+  readonly tracing?: Tracing | undefined;
   readonly log: Logger;
   /** Names this server, across restarts. */
   readonly serverId: string;

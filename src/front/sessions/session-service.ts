@@ -26,6 +26,7 @@ import type { SessionLink } from './session-link.ts';
 import type { SessionGrant } from './session-tokens.ts';
 import { SocketIntake } from './socket-intake.ts';
 import { specOf } from './session-spec.ts';
+import { type TraceHeaders, traceOf } from '../tracing/tracing.ts';
 import { TokenClaims } from './token-claims.ts';
 
 /** What a client asks for. */
@@ -37,6 +38,7 @@ interface Asked {
   readonly tokenHash: string;
   readonly ip: string;
   readonly reports: ReportedMotion | undefined;
+  readonly trace: TraceHeaders | undefined;
   /** Takes back what was done to find this out. */
   readonly undo: () => Promise<unknown>;
   /** The session begins. @throws ServiceError when the client has left */
@@ -139,6 +141,7 @@ export class SessionService {
       tokenHash: '',
       ip,
       reports,
+      trace: grant.trace,
       undo: () => Promise.resolve(),
       admit: createClient,
     };
@@ -161,6 +164,7 @@ export class SessionService {
         tokenHash: hashSecret(token),
         ip: request.ip,
         reports: wantedMotion(request.query),
+        trace: grant.trace ?? traceOf(request),
         undo: () => this.#claims.release(id),
         admit: (log) => {
           if (connection.isClosed) {
@@ -238,7 +242,7 @@ export class SessionService {
    */
   #start(asked: Asked, admission: Omit<Admission, 'client' | 'link'>): LiveSession {
     const { id, face, conversation, openedMs, log } = admission;
-    const { grant, ageMs, ip, reports } = asked;
+    const { grant, ageMs, ip, reports, trace } = asked;
     const { pool, metrics, journal } = this.#options;
     // A token may come from a server that has other renderers: its model is only a hint.
     const renderer =
@@ -248,9 +252,12 @@ export class SessionService {
     if (worker === undefined) {
       throw new ServiceError('SERVER_OVERLOADED');
     }
-    const step = createStepMeter(metrics, id);
     const { client, link } = asked.admit(log);
     const kind = conversation === undefined ? link.kind : 'auto';
+    const requestedMs = openedMs - (ageMs <= FRESH_TOKEN_MS ? ageMs : 0);
+    const traced = { id, kind, faceId: grant.faceId, worker: worker.index };
+    const span = this.#options.tracing?.session(traced, trace, requestedMs);
+    const step = createStepMeter(metrics, id, span);
     const session = new LiveSession({
       id,
       worker,
@@ -262,6 +269,7 @@ export class SessionService {
       link,
       tally: this.#tally,
       step,
+      span,
       loadFace: async (faceId) => {
         if (renderer !== 'rig') {
           throw new ServiceError(
@@ -300,7 +308,7 @@ export class SessionService {
     });
     metrics.counter('mouthpiece_sessions_started_total', { kind }).add();
     if (ageMs <= FRESH_TOKEN_MS) {
-      step('socket', ageMs / 1000);
+      step('socket', requestedMs, openedMs);
     }
     log.info(
       { face: grant.faceId, worker: worker.index, key: grant.keyName, ip },

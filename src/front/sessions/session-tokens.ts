@@ -2,6 +2,7 @@
 // Each token allows one.
 import { hashSecret, newSecret } from '../../base/ids.ts';
 import { wallMs } from '../../base/time.ts';
+import type { TraceHeaders } from '../tracing/tracing.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
 import { CLAIM_TOKEN, RELEASE_CLAIM, TOUCH_CLAIM } from '../store/scripts.ts';
@@ -23,6 +24,8 @@ export interface SessionGrant {
   readonly audioInputFormat: 'pcm16' | 'opus';
   /** The conversation that the session holds. */
   readonly conversationId?: string;
+  /** Of the request for the token, when it was traced. */
+  readonly trace?: TraceHeaders | undefined;
   /** Identifies the token in history; the token cannot be derived from it. */
   readonly tokenId: string;
   /** When the token was made, Unix ms. */
