@@ -20,8 +20,8 @@ const MAX_CONCEALED = 0.025;
  * Over a whole sentence. Measured -64 to +91 ms in 34 sentences: it is the difference of the
  * browser's two jitter buffers, which it evens out only from 30 ms on, and the sound's, grown at
  * the first jitter, shrinks by and by. Further off, our clocks would be wrong, or its reports of
- * them missing: 200 ms in one of them show as 149. A busy machine hardly changes it, so that there
- * is no patience here.
+ * them missing: 200 ms in one of them show as 149. On a machine with more to do than its cores can
+ * the browser's buffer of sound grows further: 129 and 176 ms were seen.
  */
 const MAX_SOUND_AHEAD_MS = 100;
 const MAX_SOUND_BEHIND_MS = 120;
@@ -122,7 +122,7 @@ test(
       `mouth and sound hardly go together (r ${correlation.toFixed(2)})`,
     );
     assert.ok(
-      lagMs >= -MAX_SOUND_AHEAD_MS && lagMs <= MAX_SOUND_BEHIND_MS,
+      lagMs >= -MAX_SOUND_AHEAD_MS && lagMs <= MAX_SOUND_BEHIND_MS * Math.min(2, patience()),
       `the sound is ${lagMs.toFixed(0)} ms behind the lips`,
     );
     assert.ok(grown(first, last, copies) > COPIES, 'next to nothing was sent twice');
