@@ -74,6 +74,14 @@ const DEFAULT_FACE_DATE_MS = Date.UTC(2026, 0, 1);
 const LOST_FILES =
   'The files of this face are not in the storage of the server. Upload the picture again.';
 
+/** Why a face was given up, for its owner. */
+const GAVE_UP = {
+  attempts:
+    'The face could not be created: the server stopped each time it tried. Upload another picture.',
+  files:
+    'The face could not be created: the storage of the server failed each time. Upload the picture again.',
+};
+
 /** All faces: those of users and the default ones. */
 export class Faces {
   readonly #options: FacesOptions;
@@ -99,11 +107,7 @@ export class Faces {
       concurrency: threads,
       maxAttempts: MAX_ATTEMPTS,
       work: (job, signal) => this.#create(job, signal),
-      giveUp: (job) =>
-        this.#fail(
-          job.data,
-          'The face could not be created: the server stopped each time it tried. Upload another picture.',
-        ),
+      giveUp: (job, why) => this.#fail(job.data, GAVE_UP[why]),
     });
   }
 
@@ -341,7 +345,8 @@ export class Faces {
 
   async #fail({ faceId }: FaceJob, error: string): Promise<void> {
     await this.#options.records.update(faceId, { status: 'failed', error });
-    await this.#options.blobs.delete(uploadKey(faceId));
+    // A picture that cannot be deleted must not keep its job alive.
+    await this.#options.blobs.delete(uploadKey(faceId)).catch(whileAway(undefined));
   }
 }
 

@@ -18,6 +18,8 @@ export interface TakenJob<Data> {
   readonly data: Data;
   /** 1 for the first attempt. */
   readonly attempt: number;
+  /** How often its files could not be read or written, though the storage works. */
+  readonly faults: number;
 }
 
 /** Options of JobQueue. */
@@ -61,15 +63,15 @@ export class JobQueue<Data> {
   async take(): Promise<TakenJob<Data> | undefined> {
     const { store, serverId } = this.#options;
     for (;;) {
-      const [id, data, attempt] = (await store.run(TAKE_JOB, this.#all(), [
+      const [id, data, attempt, faults] = (await store.run(TAKE_JOB, this.#all(), [
         serverId,
         LEASE_MS,
-      ])) as [string?, string?, number?];
+      ])) as [string?, string?, number?, number?];
       if (id === undefined) {
         return undefined;
       }
       if (data) {
-        return { id, data: JSON.parse(data) as Data, attempt: attempt ?? 1 };
+        return { id, data: JSON.parse(data) as Data, attempt: attempt ?? 1, faults: faults ?? 0 };
       }
     }
   }
@@ -89,13 +91,14 @@ export class JobQueue<Data> {
   /**
    * Gives a job back, for any server to take after the delay. What stopped it is no fault of the
    * job: the attempt does not count.
+   * @param isFault its files could not be read or written: that is counted
    */
-  async release(id: string, delayMs: number): Promise<void> {
+  async release(id: string, delayMs: number, isFault = false): Promise<void> {
     const { store, name, serverId } = this.#options;
     await store.run(
       RELEASE_JOB,
       [keys.jobsRunning(name), keys.jobsAttempts(name), keys.jobsHolders(name)],
-      [id, serverId, delayMs],
+      [id, serverId, delayMs, isFault ? 1 : 0],
     );
   }
 

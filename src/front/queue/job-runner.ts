@@ -15,12 +15,16 @@ export interface JobRunnerOptions<Data> {
   readonly maxAttempts: number;
   /**
    * Does one job and stores its result or failure. When it rejects, the job is tried again, by any
-   * server; an error that says that Redis or the storage is away does not count as an attempt.
+   * server. An error that says that Redis or the storage is away does not count as an attempt; one
+   * of the job's own files counts apart, up to MAX_FAULTS.
    * `signal` aborts when the job was cancelled or another server took it.
    */
   readonly work: (job: TakenJob<Data>, signal: AbortSignal) => Promise<void>;
-  /** Stores the failure of a job that has no attempts left. */
-  readonly giveUp: (job: TakenJob<Data>) => Promise<void>;
+  /**
+   * Stores the failure of a job that is not tried again: it has no attempts left, or its files
+   * cannot be read or written.
+   */
+  readonly giveUp: (job: TakenJob<Data>, why: 'attempts' | 'files') => Promise<void>;
 }
 
 /**
@@ -31,6 +35,13 @@ const POLL_MS = 2000;
 
 /** How long a job waits when Redis or the storage was away. */
 const OUTAGE_DELAY_MS = 5000;
+
+/**
+ * A storage that works as a whole may fail for some objects, and recover. The pause doubles with
+ * each fault up to the length of a lease, which the queue waits at most: a job is given up after
+ * half an hour.
+ */
+const MAX_FAULTS = 60;
 
 const isOutage = (error: unknown): error is ServiceError =>
   error instanceof ServiceError &&
@@ -121,7 +132,9 @@ export class JobRunner<Data> {
     });
     try {
       if (job.attempt > maxAttempts) {
-        await giveUp(job);
+        await giveUp(job, 'attempts');
+      } else if (job.faults >= MAX_FAULTS) {
+        await giveUp(job, 'files');
       } else {
         await work(job, signal);
       }
@@ -130,8 +143,15 @@ export class JobRunner<Data> {
       if (this.#stop.signal.aborted) {
         await queue.release(job.id, 0).catch(() => {}); // its lease ends by itself
       } else if (!signal.aborted && isOutage(error)) {
-        log.warn({ jobId: job.id, reason: error.code }, 'a job waits for what is away');
-        await queue.release(job.id, OUTAGE_DELAY_MS).catch(() => {});
+        const isFault = error.code === 'STORAGE_UNAVAILABLE' && error.cause !== undefined;
+        const delayMs = isFault
+          ? Math.min(OUTAGE_DELAY_MS * 2 ** job.faults, LEASE_MS)
+          : OUTAGE_DELAY_MS;
+        log.warn(
+          { jobId: job.id, reason: error.code, faults: job.faults, err: error.cause },
+          'a job waits for what is away',
+        );
+        await queue.release(job.id, delayMs, isFault).catch(() => {});
       } else if (!signal.aborted) {
         log.error(
           { err: error, jobId: job.id, attempt: job.attempt },

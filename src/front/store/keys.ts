@@ -57,7 +57,7 @@ export const keys = {
   jobsRunning: (name: string) => `${PREFIX}:jobs:{${name}}:running`,
   /** Hash: job id → its data, JSON. */
   jobsData: (name: string) => `${PREFIX}:jobs:{${name}}:data`,
-  /** Hash: job id → number of attempts. */
+  /** Hash: job id → number of attempts; job id:faults → how often its files could not be read. */
   jobsAttempts: (name: string) => `${PREFIX}:jobs:{${name}}:attempts`,
   /** Hash: job id → id of the server that runs it. */
   jobsHolders: (name: string) => `${PREFIX}:jobs:{${name}}:holders`,

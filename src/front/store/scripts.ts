@@ -255,7 +255,8 @@ return redis.call('ZRANK', KEYS[1], ARGV[1])`,
 
 /**
  * Takes the next job; jobs whose lease expired come first. KEYS: waiting, running, data, attempts,
- * holders. ARGV: server id, lease ms. Returns {} or {id, data, attempt}.
+ * holders. ARGV: server id, lease ms. Returns {} or {id, data, attempt,
+ * faults of its files}.
  */
 export const TAKE_JOB = script(
   'take-job',
@@ -278,7 +279,8 @@ if not data then
 end
 redis.call('ZADD', KEYS[2], now + tonumber(ARGV[2]), id)
 redis.call('HSET', KEYS[5], id, ARGV[1])
-return {id, data, redis.call('HINCRBY', KEYS[4], id, 1)}`,
+local faults = tonumber(redis.call('HGET', KEYS[4], id .. ':faults') or 0)
+return {id, data, redis.call('HINCRBY', KEYS[4], id, 1), faults}`,
 );
 
 /**
@@ -296,8 +298,8 @@ return 1`,
 
 /**
  * Gives a job back, so that any server takes it after the delay; the attempt does not count. KEYS:
- * running, attempts, holders. ARGV: job id, server id, delay ms. Returns 0 when this server does not
- * hold the job any more.
+ * running, attempts, holders. ARGV: job id, server id, delay ms, and 1 to count a fault of its files.
+ * Returns 0 when this server does not hold the job any more.
  */
 export const RELEASE_JOB = script(
   'release-job',
@@ -306,6 +308,7 @@ ${NOW_MS}
 if redis.call('HGET', KEYS[3], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HDEL', KEYS[3], ARGV[1])
 redis.call('HINCRBY', KEYS[2], ARGV[1], -1)
+if ARGV[4] == '1' then redis.call('HINCRBY', KEYS[2], ARGV[1] .. ':faults', 1) end
 redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[3]), ARGV[1])
 return 1`,
 );
@@ -316,7 +319,7 @@ export const FINISH_JOB = script(
   `
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HDEL', KEYS[4], ARGV[1])
+redis.call('HDEL', KEYS[4], ARGV[1], ARGV[1] .. ':faults')
 redis.call('HDEL', KEYS[5], ARGV[1])
 return redis.call('HDEL', KEYS[3], ARGV[1])`,
 );

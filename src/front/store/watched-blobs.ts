@@ -1,6 +1,7 @@
 // Watches a blob store: times its operations, counts their errors, turns them into
-// STORAGE_UNAVAILABLE, and finds out whether it works. While it does not, operations are refused at
-// once, so that no request waits for a storage that is away.
+// STORAGE_UNAVAILABLE (with the cause, while it was thought to work), and finds out whether it works.
+// While it does not, operations are refused at once, so that no request waits for a storage that is
+// away.
 import { ServiceError } from '../../base/errors.ts';
 import { every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';

@@ -71,6 +71,8 @@ const FAILURES = {
   lostFiles:
     'The files of this video are no longer in the storage of the server. Send the audio again.',
   lostFace: 'The face was deleted before the video was rendered.',
+  badFiles:
+    'The video could not be rendered: the storage of the server failed each time. Send the audio again.',
   gaveUp:
     'The video could not be rendered: the server failed each time it tried. Send the audio again.',
 };
@@ -116,7 +118,8 @@ export class StaticVideoService implements StaticVideos {
       concurrency: threads * VIDEOS_A_THREAD,
       maxAttempts: MAX_ATTEMPTS,
       work: (job, signal) => this.#work(job, signal),
-      giveUp: (job) => this.#fail(job.id, FAILURES.gaveUp),
+      giveUp: (job, why) =>
+        this.#fail(job.id, why === 'files' ? FAILURES.badFiles : FAILURES.gaveUp),
     });
     this.#sweeper = every(sweepEveryMs, 'the removal of old videos', () => this.#sweep());
     this.#sweeper.unref();
@@ -354,7 +357,7 @@ export class StaticVideoService implements StaticVideos {
 
   async #fail(id: string, error: string): Promise<void> {
     await this.#records.update(id, { status: 'failed', error });
-    await this.#files.delete(id);
+    await this.#files.delete(id).catch(whileAway(undefined)); // the sweep makes up for it
     this.#metrics.finished('failed', this.#eta.ended(id, false));
     this.#options.log.warn({ videoId: id.slice(0, 8), reason: error }, 'a static video failed');
   }

@@ -36,8 +36,8 @@ function serverOf(serverId: string, work: (job: Job, signal: AbortSignal) => Pro
     concurrency: 1,
     maxAttempts: 2,
     work,
-    giveUp: (job) => {
-      lost.push(job.id);
+    giveUp: (job, why) => {
+      lost.push(`${job.id} ${why}`);
       return Promise.resolve();
     },
   });
@@ -104,5 +104,39 @@ test('a storage that is away costs no attempt; a fault of the job does', async (
   await soon('it is done', () => attempts.length === 6);
   assert.deepEqual(attempts, [1, 1, 1, 1, 1, 2]);
   assert.deepEqual(server.lost, []);
+  await server.runner.close();
+});
+
+test('a job whose file can never be read is given up, with longer and longer pauses', async () => {
+  const pauses: number[] = [];
+  const fault = new ServiceError('STORAGE_UNAVAILABLE');
+  fault.cause = new Error('this object only');
+  const away = new ServiceError('STORAGE_UNAVAILABLE');
+  let tries = 0;
+  const server = serverOf('fourth', () => {
+    tries++;
+    return Promise.reject(tries === 1 ? away : fault);
+  });
+  await server.queue.enqueue('c', {});
+  server.runner.wake();
+  for (let round = 1; round <= 61; round++) {
+    await soon(`try ${round}`, () => tries === round);
+    await until(
+      async () =>
+        (await store.use((client) => client.hget(keys.jobsHolders('face'), 'c'))) === null,
+      10_000 * patience(),
+      'it is given back',
+    );
+    const dueMs = Number(await store.use((client) => client.zscore(keys.jobsRunning('face'), 'c')));
+    pauses.push(Math.round((dueMs - Date.now()) / 5000));
+    await store.use((client) => client.zadd(keys.jobsRunning('face'), 'XX', 0, 'c'));
+    server.runner.wake();
+  }
+  await soon('it is given up', () => server.lost.length === 1);
+  assert.deepEqual([server.lost, tries], [['c files'], 61]);
+  assert.deepEqual([pauses.slice(0, 6), pauses.at(-1)], [[1, 1, 2, 4, 6, 6], 6]);
+  await until(async () => !(await server.queue.has('c')), 10_000 * patience(), 'it is forgotten');
+  const left = await store.use((client) => client.hkeys(keys.jobsAttempts('face')));
+  assert.ok(!left.some((field) => field.startsWith('c')), left.join());
   await server.runner.close();
 });
