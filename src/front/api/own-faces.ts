@@ -26,7 +26,7 @@ const lookFields = {
     .meta({
       description:
         'head: the head fills the picture. shoulders: the shoulders too, as far as the portrait shows ' +
-        'them.',
+        'them. What the portrait lacks for the shape of the picture is out of focus (EXTENDED).',
     }),
   background: z
     .string()
@@ -38,7 +38,7 @@ const lookFields = {
     .meta({
       description:
         'keep, blurred, green (for chroma keying), or a colour as #rrggbb. It is replaced where it ' +
-        'can be told from the person by its colours: in front of a plain wall. Otherwise the ' +
+        'can be told from the whole person by its colours: in front of a plain wall. Otherwise the ' +
         'warning BACKGROUND_KEPT says that it was not.',
     }),
 };

@@ -6,7 +6,8 @@ import type { FaceLook, PictureSize } from '../../media/face-look.ts';
 import { sizeOf } from '../../media/face-look.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type Crop, resample } from './detect/crop.ts';
-import type { Landmarks } from './detect/landmarks.ts';
+import { FACE_OVAL, type Landmarks, px, py } from './detect/landmarks.ts';
+import { type Box, extendPicture } from './extend-picture.ts';
 import {
   clamp,
   type Plane,
@@ -16,7 +17,6 @@ import {
   rgbImage,
   sampleAt,
 } from './imaging/image.ts';
-import { inpaint } from './imaging/inpaint.ts';
 import { blur } from './imaging/mask.ts';
 import type { Rgb } from './imaging/patch.ts';
 import { limitSteps, MAX_STEP } from './regions/head-matte.ts';
@@ -26,6 +26,15 @@ import { segmentHead } from './regions/head-mask.ts';
 const WINDOW_SIDES = { head: PICTURE_SIZE, shoulders: 1.35 * PICTURE_SIZE } as const;
 /** Share of what a window is higher than the crop that lies above it: the rest shows the body. */
 const SHARE_ABOVE = 0.25;
+/**
+ * Where a window is higher than the portrait, the rest is above the head as long as the middle of the
+ * crop is not lower than this, share of the height: a wall goes on up there, no body ends.
+ */
+const LOWEST_MIDDLE = 0.53;
+/** Hair around the face, share of its width and height. */
+const HAIR_SHARE = { aside: 0.15, above: 0.4 } as const;
+/** Rows of a person below the chin are at least this wide, share of the face. */
+const LEAST_BODY = 0.4;
 /** How far a window may move sideways to stay inside the portrait, share of its width. */
 const ASIDE_SHARE = 0.08;
 /** Pixels of the crop that differ by less than this were not retouched; sum of three channels. */
@@ -75,11 +84,11 @@ export function composePicture(
   look: FaceLook,
 ): ComposedPicture {
   const window = windowOf(source, crop, look);
-  const { image, inpaintedShare } = sampled(source, crop, window);
-  retouch(image, crop.image, rested, window);
   const moved = movedPoints(points, window);
+  const { image, inpaintedShare, sharp } = sampled(source, crop, window, headBox(moved));
+  retouch(image, crop.image, rested, window);
   const hasBackground =
-    look.background === 'keep' || replaceBackground(image, moved, look.background);
+    look.background === 'keep' || replaceBackground(image, moved, look.background, sharp);
   const across = PICTURE_SIZE / BREATH_CELL;
   return {
     image,
@@ -129,17 +138,46 @@ function windowOf({ image }: Pyramid, { square }: Crop, { size, framing }: FaceL
     const highest = PICTURE_SIZE / 2 - square.cy / unit;
     const lowest = highest + image.height / unit - down;
     // Never lower than the crop: hair must stay inside.
-    top = Math.min(0, lowest >= highest ? clamp(top, highest, lowest) : top);
+    top = Math.min(
+      0,
+      lowest >= highest
+        ? clamp(top, highest, lowest)
+        : Math.max(lowest, PICTURE_SIZE / 2 - LOWEST_MIDDLE * down),
+    );
   }
   return { width, height, left, top, scale };
 }
 
-/** The portrait in the window. What lies outside it is continued smoothly. */
+/** What must stay as it is: the face, and the hair around it. */
+function headBox(points: Landmarks): Box {
+  const xs = FACE_OVAL.map((index) => px(points, index));
+  const ys = FACE_OVAL.map((index) => py(points, index));
+  const [left, right, top, bottom] = [
+    Math.min(...xs),
+    Math.max(...xs),
+    Math.min(...ys),
+    Math.max(...ys),
+  ];
+  const [width, height] = [right - left, bottom - top];
+  return {
+    left: left - HAIR_SHARE.aside * width,
+    top: top - HAIR_SHARE.above * height,
+    right: right + HAIR_SHARE.aside * width,
+    bottom,
+  };
+}
+
+/** The portrait in the window, and what lies beside it. `sharp`: see `extendPicture`. */
 function sampled(
   source: Pyramid,
   { square }: Crop,
   window: Window,
-): { readonly image: RgbImage; readonly inpaintedShare: number } {
+  head: Box,
+): {
+  readonly image: RgbImage;
+  readonly inpaintedShare: number;
+  readonly sharp: Plane | undefined;
+} {
   const { width, height, left, top, scale } = window;
   const size = Math.max(width, height);
   const unit = square.side / PICTURE_SIZE;
@@ -165,10 +203,8 @@ function sampled(
     seen.set(known.subarray(from, from + width), row * width);
   }
   const unseen = seen.reduce((count, value) => count + 1 - value, 0);
-  if (unseen > 0) {
-    inpaint(out, seen);
-  }
-  return { image: out, inpaintedShare: unseen / seen.length };
+  const sharp = extendPicture(out, seen, head);
+  return { image: out, inpaintedShare: unseen / seen.length, sharp };
 }
 
 /** What was changed in the crop, the mouth that was closed, is changed in the picture. */
@@ -262,10 +298,18 @@ function movedPatch(patch: FacePatch, window: Window): FacePatch {
   };
 }
 
-/** @returns false when person and background could not be told apart: the picture is as it was */
-function replaceBackground(image: RgbImage, points: Landmarks, background: string): boolean {
+/**
+ * @param sharp where a person goes on beyond the portrait it fades into the background
+ * @returns false when person and background could not be told apart: the picture is as it was
+ */
+function replaceBackground(
+  image: RgbImage,
+  points: Landmarks,
+  background: string,
+  sharp: Plane | undefined,
+): boolean {
   const head = segmentHead(image, points);
-  if (head === undefined) {
+  if (head === undefined || !hasBody(head.mask, headBox(points), sharp)) {
     return false;
   }
   const person = blur(head.mask, EDGE_SIGMA);
@@ -276,13 +320,35 @@ function replaceBackground(image: RgbImage, points: Landmarks, background: strin
       : ([1, 3, 5].map((at) => Number.parseInt(background.slice(at, at + 2), 16)) as never as Rgb);
   for (let i = 0; i < person.data.length; i++) {
     // Half of the soft edge is taken away: it shows the old background.
-    const alpha = clamp(2 * person.data[i]! - 1, 0, 1);
+    const alpha = clamp(2 * person.data[i]! - 1, 0, 1) * (sharp?.data[i] ?? 1);
     const x = ((i % image.width) + 0.5) / BLUR_SHRINK - 0.5;
     const y = (Math.floor(i / image.width) + 0.5) / BLUR_SHRINK - 0.5;
     for (let c = 0; alpha < 1 && c < 3; c++) {
       const at = i * 3 + c;
       const under = behind ? sampleAt(behind[c]!, x, y) : colour[c]!;
       image.data[at] = image.data[at]! * alpha + under * (1 - alpha) + 0.5;
+    }
+  }
+  return true;
+}
+
+/**
+ * Whether the mask goes on below the chin, to the lower edge of the picture or of the portrait. A
+ * body whose colours are those of the wall is missing in the mask.
+ */
+function hasBody(
+  { width, height, data }: Plane,
+  { left, right, bottom }: Box,
+  sharp?: Plane,
+): boolean {
+  for (let y = Math.ceil(bottom); y < height; y++) {
+    let [inside, known] = [0, 0];
+    for (let i = y * width; i < (y + 1) * width; i++) {
+      inside += data[i]!;
+      known += sharp?.data[i] ?? 1;
+    }
+    if (known > width / 2 && inside < LEAST_BODY * (right - left)) {
+      return false;
     }
   }
   return true;

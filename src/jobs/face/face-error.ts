@@ -65,7 +65,7 @@ export const FACE_WARNINGS = {
     'Something covers the chin, perhaps a microphone or a scarf, and will move with the ' +
     'mouth. A picture without it will look better.',
   EXTENDED:
-    'The picture shows more than the portrait does, so its edges were continued. A portrait with ' +
+    'The picture shows more than the portrait does: what is missing is out of focus. A portrait with ' +
     'more space around the head and the shoulders will look better.',
   BACKGROUND_KEPT:
     'The background could not be told from the person, so it was kept. Use a picture in front of ' +
