@@ -2,6 +2,7 @@
 // them, and what became of the clients.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Page } from 'puppeteer-core';
+import { SENTINEL_MASTER, SENTINEL_PASSWORD } from '../test/front/redis-sentinels.ts';
 import type { TestRedis } from '../test/front/redis-servers.ts';
 import { launchChromium } from '../test/harness/browser.ts';
 import type { S3TestServer } from '../test/harness/s3-server.ts';
@@ -78,6 +79,10 @@ export class Cluster {
     this.servers[index] = await this.#context.server({
       PORT: String(this.#ports[index + 1]),
       REDIS_URL: this.#redis.url,
+      ...(this.#redis.url.includes('sentinel') && {
+        REDIS_PASSWORD: SENTINEL_PASSWORD,
+        REDIS_SENTINEL_MASTER: SENTINEL_MASTER,
+      }),
       ...this.#files.env,
       SECRETS_KEY: 'be'.repeat(32),
       BOOTSTRAP_API_KEY: KEY,
@@ -125,6 +130,21 @@ export class Cluster {
     );
   }
 
+  /** @returns milliseconds until every server makes tokens */
+  async untilTokens(): Promise<number> {
+    const sinceMs = performance.now();
+    await Promise.all(
+      this.servers.map((server) =>
+        until(
+          async () => (await call(server, '/compose/token', { faceId: 'ava' })).status === 200,
+          GIVE_UP_MS,
+          'tokens are made again',
+        ),
+      ),
+    );
+    return performance.now() - sinceMs;
+  }
+
   /** Waits until the servers know of one another what `isTrue` says. */
   async untilNodes(
     what: string,
@@ -165,9 +185,10 @@ export class Cluster {
 
   /** Files are gone for a while, and clients come nevertheless. */
   async outageOfFiles(seconds: number): Promise<void> {
+    const sinceMs = performance.now();
     await this.#files.goAway();
     await this.connect(this.balancer, 1);
-    await delay(seconds * 1000);
+    await delay(sinceMs + seconds * 1000 - performance.now());
     await this.#files.comeBack();
   }
 

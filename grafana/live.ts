@@ -119,10 +119,20 @@ export function connectPrometheus(url: string): Prometheus {
 }
 
 /**
- * @param target host:port of a server's /metrics.
+ * @param targets host:port of the /metrics of a server, or of several, by the names that they shall
+ * have as instances
  * @throws Error when Prometheus is absent or does not come up.
  */
-export async function startPrometheus(target: string): Promise<Prometheus> {
+export async function startPrometheus(
+  targets: string | Readonly<Record<string, string>>,
+): Promise<Prometheus> {
+  const scraped =
+    typeof targets === 'string'
+      ? [{ targets: [targets] }]
+      : Object.entries(targets).map(([instance, target]) => ({
+          targets: [target],
+          labels: { instance },
+        }));
   const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-prometheus-'));
   await cp(path.join(import.meta.dirname, 'prometheus/rules'), path.join(folder, 'rules'), {
     recursive: true,
@@ -132,7 +142,7 @@ export async function startPrometheus(target: string): Promise<Prometheus> {
     JSON.stringify({
       global: { scrape_interval: `${SCRAPE_SECONDS}s`, evaluation_interval: '2s' },
       rule_files: ['rules/*.yml'],
-      scrape_configs: [{ job_name: 'mouthpiece', static_configs: [{ targets: [target] }] }],
+      scrape_configs: [{ job_name: 'mouthpiece', static_configs: scraped }],
     }),
   );
   const port = await freePort();

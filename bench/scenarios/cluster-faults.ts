@@ -1,13 +1,17 @@
-// Three servers on one Redis and one S3 server behind a balancer: one is full, one drains, Redis goes
-// away, S3 does, one is killed. Who loses a session, and when are those back who lost one?
+// Three servers on one Redis behind Sentinels and one S3 server behind a balancer: one is full, one
+// drains, the Redis master is killed, Redis goes away, S3 does, other programs take the cores, a
+// server is killed. Who loses a session, and when are those back who lost one?
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Page } from 'puppeteer-core';
+import { type TestSentinels, startSentinels } from '../../test/front/redis-sentinels.ts';
 import { startRedis } from '../../test/front/redis-servers.ts';
 import { freePorts } from '../../test/harness/free-ports.ts';
 import { S3TestServer } from '../../test/harness/s3-server.ts';
 import { call } from '../../test/harness/server.ts';
 import { until } from '../../test/harness/until.ts';
 import { hasBalancer } from '../balancer.ts';
+import { busyNeighbours } from '../busy-neighbours.ts';
+import { FaultPictures } from '../fault-pictures.ts';
 import { Cluster, GIVE_UP_MS, SERVERS, lostOf } from '../faulty-cluster.ts';
 import {
   type Context,
@@ -77,39 +81,60 @@ async function drainOne(cluster: Cluster, drainSeconds: number): Promise<void> {
   await cluster.untilNodes('it is back', (nodes) => nodes.length === SERVERS);
 }
 
-/** Redis is gone for a while. */
-async function loseRedis(cluster: Cluster, seconds: number): Promise<void> {
+/** Redis is gone for a while. @returns when it still is, as Date.now() */
+async function loseRedis(cluster: Cluster, seconds: number): Promise<number> {
   const before = cluster.watch();
+  const lookedAtMs = Date.now() + seconds * 1000;
   const over = cluster.outage(seconds);
   await delay((seconds * 1000) / 2);
   const refused = await call(cluster.balancer, '/compose/token', { faceId: 'ava' });
   await over;
-  const sinceMs = performance.now();
-  let status = 0;
-  await until(
-    async () => {
-      ({ status } = await call(cluster.balancer, '/compose/token', { faceId: 'ava' }));
-      return status === 200;
-    },
-    GIVE_UP_MS,
-    'tokens are made again',
-  );
-  const againMs = performance.now() - sinceMs;
+  const againMs = await cluster.untilTokens();
   await delay(SETTLE_MS);
   cluster.note(`Redis is gone for ${seconds} s`, before, lostOf(before), 0, {
     note:
       `a token asked for meanwhile: ${refused.status}; ` +
       `made again ${(againMs / 1000).toFixed(1)} s after its start`,
   });
+  return lookedAtMs;
 }
 
-/** Files are gone for a while. */
-async function loseFiles(cluster: Cluster, seconds: number): Promise<void> {
+/** The Redis master is killed, and the Sentinels make its replica the master. */
+async function failOver(cluster: Cluster, redis: TestSentinels): Promise<void> {
   const before = cluster.watch();
+  await redis.killMaster();
+  const againMs = await cluster.untilTokens();
+  await cluster.connect(cluster.balancer, 1);
+  await delay(SETTLE_MS);
+  cluster.note('the Redis master is killed', before, lostOf(before), 0, {
+    note:
+      `tokens made again ${(againMs / 1000).toFixed(1)} s later, by the replica; ` +
+      'a new client got a session then',
+  });
+  await redis.start();
+}
+
+/** Other programs run on all cores, before the workers where that is permitted. */
+async function takeCores(cluster: Cluster, seconds: number): Promise<void> {
+  const before = cluster.watch();
+  const taken = await busyNeighbours(seconds);
+  cluster.note(
+    `other programs take ${taken} of each core for ${seconds} s`,
+    before,
+    lostOf(before),
+    0,
+  );
+}
+
+/** Files are gone for a while. @returns when they still are, as Date.now() */
+async function loseFiles(cluster: Cluster, seconds: number): Promise<number> {
+  const before = cluster.watch();
+  const lookedAtMs = Date.now() + seconds * 1000;
   await cluster.outageOfFiles(seconds);
   cluster.note(`S3 is gone for ${seconds} s`, before, lostOf(before), 0, {
     note: 'a new client with a default face got a session meanwhile',
   });
+  return lookedAtMs;
 }
 
 /** The server of the browser's session, or else one with sessions, is killed. */
@@ -164,21 +189,31 @@ async function run(context: Context): Promise<Outcome> {
     throw new Error('HAProxy is needed (Debian: apt-get install haproxy).');
   }
   const { options } = context;
-  const redis = await startRedis();
+  const sentinels = number(options, 'sentinels') === 1 ? await startSentinels() : undefined;
+  const redis = sentinels ?? (await startRedis());
   context.defer(() => redis.close());
   const files = await S3TestServer.start();
   context.defer(() => files.stop());
   const cluster = new Cluster(context, redis, files, await freePorts(SERVERS + 1));
   await cluster.start();
-  await fillOne(cluster, number(options, 'full'), number(options, 'more'));
-  await drainOne(cluster, number(options, 'drainSeconds'));
-  await loseRedis(cluster, number(options, 'outageSeconds'));
-  await loseFiles(cluster, number(options, 'outageSeconds'));
+  const watch = await FaultPictures.start(context, cluster.servers);
+  const { fault } = watch;
+  await fault('full', () => fillOne(cluster, number(options, 'full'), number(options, 'more')));
+  await fault('drained', () => drainOne(cluster, number(options, 'drainSeconds')));
+  if (sentinels !== undefined) {
+    await fault('redis-failover', () => failOver(cluster, sentinels));
+  }
+  await fault('redis-away', () => loseRedis(cluster, number(options, 'outageSeconds')));
+  await fault('s3-away', () => loseFiles(cluster, number(options, 's3Seconds')));
+  if (number(options, 'busySeconds') > 0) {
+    await fault('busy-neighbour', () => takeCores(cluster, number(options, 'busySeconds')));
+  }
   if (number(options, 'browser') === 1) {
     await cluster.openPage();
     await cluster.connect(cluster.balancer, 1);
   }
-  await killOne(cluster, await serverToKill(cluster));
+  const victim = await serverToKill(cluster);
+  await fault('killed', () => killOne(cluster, victim));
   const { found } = cluster;
   const lostElsewhere = found.reduce((sum, { lost, lostOfServer }) => sum + lost - lostOfServer, 0);
   const killed = found.at(-1)!;
@@ -196,7 +231,7 @@ async function run(context: Context): Promise<Outcome> {
     ],
     tables: [
       {
-        title: 'Who lost what: three servers, one Redis, one S3 server, one balancer',
+        title: 'Who lost what: three servers, Redis behind Sentinels, one S3 server, one balancer',
         columns: [
           'fault',
           'sessions',
@@ -225,8 +260,29 @@ async function run(context: Context): Promise<Outcome> {
 export const clusterFaults: Scenario = {
   name: 'cluster-faults',
   about:
-    'servers behind a balancer: one full, one drained, Redis or S3 gone, one killed; who loses what',
-  options: { full: 2, more: 2, drainSeconds: 8, outageSeconds: 10, browser: 1 },
-  small: { full: 1, more: 1, drainSeconds: 2, outageSeconds: 1, browser: 0 },
+    'servers behind a balancer: one full, one drained, Redis fails over or is gone, S3 is gone, ' +
+    'cores are taken, one is killed; who loses what, and how the dashboards show it',
+  options: {
+    full: 2,
+    more: 2,
+    drainSeconds: 8,
+    outageSeconds: 10,
+    s3Seconds: 60,
+    busySeconds: 15,
+    browser: 1,
+    sentinels: 1,
+    pictures: 'bench/out/faults',
+  },
+  small: {
+    full: 1,
+    more: 1,
+    drainSeconds: 2,
+    outageSeconds: 1,
+    s3Seconds: 1,
+    busySeconds: 0,
+    browser: 0,
+    sentinels: 0,
+    pictures: '',
+  },
   run,
 };

@@ -6,13 +6,14 @@ import os from 'node:os';
 import path from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { sleep } from '../../src/base/time.ts';
-import { end, freePort, launch, untilAnswers } from './redis-servers.ts';
+import { type TestRedis, end, freePort, launch, untilAnswers } from './redis-servers.ts';
 
 export const SENTINEL_MASTER = 'mouthpiece';
 /** Of the servers; the Sentinels ask for none. */
 export const SENTINEL_PASSWORD = 'of the servers';
 
-export interface TestSentinels {
+/** `stop` ends both servers, not the Sentinels; `start` starts those that were ended or killed. */
+export interface TestSentinels extends TestRedis {
   /** redis-sentinel://, comma-separated. */
   readonly url: string;
   /** Kills the server that is the master now; the Sentinels make the other one master. */
@@ -24,21 +25,21 @@ export interface TestSentinels {
 
 export async function startSentinels(): Promise<TestSentinels> {
   const directory = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-sentinels-'));
-  const [master, replica, ...sentinels] = await freePorts(5);
+  const [first, second, ...sentinels] = await freePorts(5);
   const children = new Map<number, ChildProcess>();
   const options = [
     ...['--requirepass', SENTINEL_PASSWORD, '--masterauth', SENTINEL_PASSWORD],
     ...['--repl-diskless-sync-delay', '0'],
   ];
-  for (const [port, more] of [
-    [master!, []],
-    [replica!, ['--replicaof', '127.0.0.1', String(master)]],
-  ] as const) {
-    const name = `${port}.aof`;
-    children.set(port, launch(directory, port, ['--appendfilename', name, ...options, ...more]));
+  const startServer = async (port: number, master: number): Promise<void> => {
+    const own = port === master ? [] : ['--replicaof', '127.0.0.1', String(master)];
+    const files = ['--appendfilename', `${port}.aof`, '--dbfilename', `${port}.rdb`];
+    children.set(port, launch(directory, port, [...files, ...options, ...own]));
     await untilAnswers(port);
-  }
-  await untilReplicated(replica!);
+  };
+  await startServer(first!, first!);
+  await startServer(second!, first!);
+  await untilReplicated(second!);
   for (const port of sentinels) {
     const file = path.join(directory, `sentinel-${port}.conf`);
     await writeFile(
@@ -48,7 +49,7 @@ export async function startSentinels(): Promise<TestSentinels> {
         'bind 127.0.0.1',
         `dir ${directory}`,
         'logfile sentinel.log',
-        `sentinel monitor ${SENTINEL_MASTER} 127.0.0.1 ${master} 2`,
+        `sentinel monitor ${SENTINEL_MASTER} 127.0.0.1 ${first} 2`,
         `sentinel auth-pass ${SENTINEL_MASTER} "${SENTINEL_PASSWORD}"`,
         `sentinel down-after-milliseconds ${SENTINEL_MASTER} 500`,
         `sentinel failover-timeout ${SENTINEL_MASTER} 3000`,
@@ -64,6 +65,19 @@ export async function startSentinels(): Promise<TestSentinels> {
     async killMaster() {
       await end(children.get(await masterOf(sentinels[0]!)));
     },
+    async stop() {
+      await Promise.all([end(children.get(first!)), end(children.get(second!))]);
+    },
+    async start() {
+      const master = await masterOf(sentinels[0]!);
+      const replica = master === first ? second! : first!;
+      for (const port of [master, replica]) {
+        if (hasEnded(children.get(port)!)) {
+          await startServer(port, master);
+        }
+      }
+      await untilReplicated(replica);
+    },
     logged: () => readFile(path.join(directory, 'sentinel.log'), 'utf8'),
     async close() {
       await Promise.all([...children.values()].map(end));
@@ -71,6 +85,9 @@ export async function startSentinels(): Promise<TestSentinels> {
     },
   };
 }
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode !== null || signalCode !== null;
 
 async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();

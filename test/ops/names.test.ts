@@ -196,7 +196,9 @@ test('each alert has its runbook and its test, and each runbook its alert', () =
   assert.deepEqual(RUNBOOKS.map((file) => path.basename(file, '.md')).sort(), [...alerts].sort());
   const source = read('grafana/prometheus/rules/alerts.yml');
   const tests = read('grafana/prometheus/tests/rules.test.yml');
+  const thresholds = read('grafana/runbooks/README.md');
   for (const alert of alerts) {
+    assert.ok(thresholds.includes(`\n| ${alert} | `), `${alert}: where is its threshold from?`);
     assert.ok(
       source.includes(`runbook_url: '{{ $externalURL }}/user/runbooks/${alert}.md'`),
       alert,
