@@ -52,6 +52,7 @@ const WAITING = [
   'front/history/session-recorder',
   'front/placement/watchdog',
   'front/signalling',
+  'front/store/storage-hangs',
   'talk/conversation',
   'talk/provider-sockets',
 ].map((name) => `test/${name}.test.ts`);

@@ -14,7 +14,7 @@ import { patience } from './machine.ts';
 import { until } from './until.ts';
 
 /** What the server does with requests. */
-type Mood = 'answers' | 'fails' | 'hangs';
+type Mood = 'answers' | 'fails' | 'hangs' | 'stalls';
 
 export const S3_BUCKET = 'faces';
 /** The credentials that s3rver knows, as the environment names them. */
@@ -80,6 +80,8 @@ export class S3TestServer {
       } else if (this.mood === 'fails') {
         request.resume();
         response.writeHead(503, { 'content-length': '0' }).end();
+      } else if (this.mood === 'stalls' && request.method === 'GET') {
+        response.writeHead(200, { 'content-length': '100000', etag: '"a"' }).write('a few bytes');
       }
     });
     await new Promise<void>((resolve, reject) => {

@@ -56,6 +56,7 @@ export const KEY_FAMILIES: readonly KeyFamily[] = [
   family('attempts of jobs', keys.jobsAttempts(ANY), 'hash', false),
   family('holders of jobs', keys.jobsHolders(ANY), 'hash', false),
   family('numbers of jobs', keys.jobsCounter(ANY), 'string', false),
+  family('search for files of static videos', keys.staticSweep(), 'string', false),
   family('static videos', keys.staticVideo(ANY), 'hash', true),
   family('agents', keys.agents(ANY), 'hash', true, true),
   family('check of SECRETS_KEY', keys.secretsCheck(), 'string', true),

@@ -63,6 +63,8 @@ export const keys = {
   jobsHolders: (name: string) => `${PREFIX}:jobs:{${name}}:holders`,
   /** String: the last number that was given to a job. */
   jobsCounter: (name: string) => `${PREFIX}:jobs:{${name}}:counter`,
+  /** String, most of a minute: id of the server that last looked for files of expired videos. */
+  staticSweep: () => `${PREFIX}:static-sweep`,
   /** Hash, STATIC_TTL_SECONDS: the record of a static video. */
   staticVideo: (videoId: string) => `${PREFIX}:static:{${videoId}}`,
   /** Hash: agent id → record, JSON. */

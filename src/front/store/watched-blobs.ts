@@ -3,7 +3,7 @@
 // While it does not, operations are refused at once, so that no request waits for a storage that is
 // away.
 import { ServiceError } from '../../base/errors.ts';
-import { every } from '../../base/guard.ts';
+import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import type { StorageOperation } from '../../base/storage-operations.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
@@ -23,6 +23,8 @@ const PROBE_LIMIT_MS = 5000;
 const RETRY_MS = 1000;
 /** A storage that was not used for so long is tried. */
 const IDLE_MS = 30_000;
+/** An operation that takes so long makes the storage be tried. */
+const SLOW_MS = 2000;
 const LOG_INTERVAL_MS = 10_000;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -122,6 +124,7 @@ export class WatchedBlobs implements BlobStore {
       throw unavailable();
     }
     const startMs = monotonicMs();
+    const slow = after(SLOW_MS, 'an operation of the storage', () => this.check());
     try {
       const result = await work();
       this.#goodMs = monotonicMs();
@@ -135,6 +138,8 @@ export class WatchedBlobs implements BlobStore {
       this.#fails(operation, error);
       void this.check();
       throw Object.assign(unavailable(), { cause: error });
+    } finally {
+      clearTimeout(slow);
     }
   }
 

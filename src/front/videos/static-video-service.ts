@@ -362,10 +362,12 @@ export class StaticVideoService implements StaticVideos {
     this.#options.log.warn({ videoId: id.slice(0, 8), reason: error }, 'a static video failed');
   }
 
-  /** Removes the files whose record has expired. */
+  /** Removes the files whose record has expired, unless another server does. */
   async #sweep(): Promise<void> {
     try {
-      for (const id of await this.#files.list()) {
+      const { serverId, sweepEveryMs = SWEEP_MS } = this.#options;
+      const isOurs = await this.#records.takeSweep(serverId, sweepEveryMs);
+      for (const id of isOurs ? await this.#files.list() : []) {
         if (!(await this.#records.exists(id))) {
           await this.#files.delete(id);
         }

@@ -96,6 +96,19 @@ export class StaticRecords {
   }
 
   /**
+   * Whether this server is to look for files of expired videos: one server in each interval, since
+   * the storage is the same for all.
+   */
+  async takeSweep(serverId: string, intervalMs: number): Promise<boolean> {
+    // A little less than the interval: the server that looked last looks again.
+    const leaseMs = Math.round(intervalMs * 0.9);
+    const taken = await this.#store.use((client) =>
+      client.set(keys.staticSweep(), serverId, 'PX', leaseMs, 'NX'),
+    );
+    return taken === 'OK';
+  }
+
+  /**
    * Changes a record, if it still exists. A finished or failed video expires after the time to
    * live.
    */

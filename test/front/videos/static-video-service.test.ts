@@ -28,10 +28,25 @@ let asset: SharedArrayBuffer;
 let loadFace: () => Promise<SharedArrayBuffer>;
 const recorded: SessionStart[] = [];
 
+/** Listings of all videos in the storage. */
+let listings = 0;
+const countingBlobs = (): VideoParts['services']['blobs'] =>
+  new Proxy(parts.services.blobs, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      return typeof value !== 'function'
+        ? value
+        : (...args: unknown[]): unknown => {
+            listings += name === 'list' && args[0] === 'static' ? 1 : 0;
+            return value.apply(target, args);
+          };
+    },
+  });
+
 const open = (change: Partial<StaticVideoOptions> = {}): Promise<StaticVideoService> =>
   StaticVideoService.open({
     store: parts.store,
-    blobs: parts.services.blobs,
+    blobs: countingBlobs(),
     serverId: parts.serverId,
     log: parts.log,
     faces: { load: () => loadFace() },
@@ -343,4 +358,16 @@ test('an asset that cannot be rendered fails its job after all attempts, and not
   assert.match(failed.error ?? '', /could not be rendered/);
   loadFace = () => Promise.resolve(asset);
   assert.equal((await over(await created())).status, 'completed');
+});
+
+test('of servers that share a storage, one at a time looks for files of expired videos', async () => {
+  const others = await Promise.all(
+    ['second', 'third', 'fourth'].map((serverId) => open({ serverId })),
+  );
+  listings = 0;
+  const startMs = performance.now();
+  await until(() => Promise.resolve(listings > 8));
+  const most = (performance.now() - startMs) / (SWEEP_MS * 0.9) + 2;
+  assert.ok(listings <= most, `${listings} listings, ${most.toFixed(1)} at most`);
+  await Promise.all(others.map((other) => other.close()));
 });
