@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import os from 'node:os';
 import process from 'node:process';
-import { buildLivekitServer } from './livekit-server.mjs';
+import { buildGoProgram } from './go-program.mjs';
 import { ROOT, SetupError, setUp } from './setup.mjs';
 import { runSteps } from './steps.mjs';
 
@@ -104,10 +104,10 @@ function runChild(node, args, env) {
   );
 }
 
-/** Builds the LiveKit server of the tests. @throws SetupError */
-function livekitServer() {
+/** Builds a server that some tests use. @throws SetupError */
+function goProgram(name) {
   try {
-    return buildLivekitServer((line) => console.error(`[setup] ${line}`));
+    return buildGoProgram(name, (line) => console.error(`[setup] ${line}`));
   } catch (error) {
     throw new SetupError(error.message);
   }
@@ -121,7 +121,10 @@ try {
   });
   if (task === 'setup') {
     if (args.includes('--livekit')) {
-      console.error(`[setup] livekit-server is ${livekitServer()}`);
+      console.error(`[setup] livekit-server is ${goProgram('livekit-server')}`);
+    }
+    if (args.includes('--s3')) {
+      console.error(`[setup] versitygw is ${goProgram('versitygw')}`);
     }
     process.exit(0);
   } else if (task === 'test') {

@@ -7,12 +7,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { signAccessToken, type TokenClaims } from '../../src/front/rooms/access-token.ts';
 import { sleep } from '../../src/base/time.ts';
-import { findLivekitServer } from '../../scripts/livekit-server.mjs';
+import { findGoProgram } from '../../scripts/go-program.mjs';
 
 export const LIVEKIT_KEY = { key: 'devkey', secret: 'secretsecretsecretsecretsecretsecret' };
 
 /** The program; undefined: there is none on this machine. */
-export const LIVEKIT_PROGRAM = findLivekitServer();
+export const LIVEKIT_PROGRAM = findGoProgram('livekit-server');
 
 const START_LIMIT_MS = 20_000;
 

@@ -1,7 +1,6 @@
 // S3 for tests, on loopback: s3rver, a server from npm that checks signatures, which can go away,
 // hang and come back on the same port; and versitygw, where it is at hand.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
@@ -9,6 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 // @ts-expect-error -- the package has no types
 import S3rver from '@20minutes/s3rver';
+import { findGoProgram } from '../../scripts/go-program.mjs';
 import { sleep } from '../../src/base/time.ts';
 import { patience } from './machine.ts';
 import { until } from './until.ts';
@@ -96,14 +96,8 @@ export class S3TestServer {
   }
 }
 
-/** The program; undefined: there is none on this machine (CONTRIBUTING.md says how to have one). */
-export const VERSITYGW_PROGRAM = [
-  process.env['VERSITYGW'],
-  path.join(
-    process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
-    'mouthpiece/versitygw',
-  ),
-].find((file) => file !== undefined && existsSync(file));
+/** The program; undefined: there is none on this machine (`npm run setup -- --s3` builds it). */
+export const VERSITYGW_PROGRAM = findGoProgram('versitygw');
 
 /** Runs versitygw over an empty bucket, with the credentials of s3rver. */
 export async function startVersitygw(): Promise<{

@@ -61,28 +61,36 @@ function run(
   return { code: status, text: stdout + stderr, calls: lines };
 }
 
-const GO_WORKS = 'if [ "$1" = install ]; then echo program >"$GOBIN/server"; fi';
+const GO_WORKS = `if [ "$1" = install ]; then
+  case "$*" in *versitygw@*) name=versitygw;; *) name=server;; esac
+  echo program >"$GOBIN/$name"
+fi`;
 
 const BOTH = ['test', 'run test:deep'];
+const WITH_S3 = ['test', 'test -- test/front/store/blob-stores.test.ts', 'run test:deep'];
 
 test('without Go the tests run without a livekit-server', (t) => {
   const { code, text, calls } = run(t, {});
   assert.deepEqual([code, calls], [0, BOTH], text);
-  assert.match(text, /no Go/);
+  assert.match(text, /no Go: the tests with a real livekit-server versitygw are skipped/);
 });
 
-test('the deep tests count, and come when the livekit-server is built', (t) => {
-  const built = 'node scripts/livekit-server.mjs --check';
-  const passed = run(t, { go: GO_WORKS, npm: `[ $# = 1 ] || ${built}` });
-  assert.deepEqual([passed.code, passed.calls], [0, BOTH], passed.text);
-  const failed = run(t, { go: GO_WORKS, npm: '[ $# = 1 ] || exit 1' });
-  assert.deepEqual([failed.code, failed.calls], [1, BOTH]);
+test('the deep tests count, and come when the servers are built, as do those of S3', (t) => {
+  const built = (name: string): string => `node scripts/go-program.mjs ${name} --check`;
+  const npm = `[ $# = 1 ] || { ${built('livekit-server')} && ${built('versitygw')}; }`;
+  const passed = run(t, { go: GO_WORKS, npm });
+  assert.deepEqual([passed.code, passed.calls], [0, WITH_S3], passed.text);
+  const failed = run(t, { go: GO_WORKS, npm: '[ "$1" = test ] || exit 1' });
+  assert.deepEqual([failed.code, failed.calls], [1, WITH_S3]);
+  const failedS3 = run(t, { go: GO_WORKS, npm: '[ "$2" != -- ] || exit 1' });
+  assert.deepEqual([failedS3.code, failedS3.calls], [1, WITH_S3.slice(0, 2)]);
 });
 
 test('a build that fails, or takes too long, fails nothing', (t) => {
   const broken = run(t, { go: '[ "$1" = version ] || { echo "proxy: no route" >&2; exit 1; }' });
   assert.deepEqual([broken.code, broken.calls], [0, BOTH], broken.text);
   assert.match(broken.text, /skipped: livekit-server could not be built: proxy: no route/);
+  assert.match(broken.text, /skipped: versitygw could not be built: proxy: no route/);
   const startMs = performance.now();
   const slow = run(t, { go: '[ "$1" = version ] || sleep 300', seconds: '1' });
   assert.deepEqual([slow.code, slow.calls], [0, BOTH], slow.text);
