@@ -46,7 +46,10 @@ const DEEP_ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 5 } } as const;
 const CORE = ['base', 'link', 'media', 'metrics', 'pipeline', 'webrtc', 'worker'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
-/** Unit tests that take up to a minute and a half each, but hardly compute. */
+/**
+ * Unit tests that take up to a minute and a half each, but hardly compute, or whose threads of the
+ * lowest priority wait for a core.
+ */
 const WAITING = [
   'front/cluster/cluster',
   'front/history/session-recorder',

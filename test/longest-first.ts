@@ -25,7 +25,6 @@ const LONGEST = [
   'scenarios/split-session',
   'scenarios/failures',
   'jobs/video/render-video',
-  'front/videos/static-video-service',
   'scenarios/wav2lip',
   'jobs/face/portrait-quality',
   'scenarios/room-page',
