@@ -466,6 +466,7 @@ const writeSnippets = startIntegratePanel(part('integrate'), () =>
         faceId: picker.chosen.id,
         emotion: chosen('emotion'),
         size: picker.chosen.size,
+        background: picker.chosen.background,
       }
     : undefined,
 );

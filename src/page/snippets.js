@@ -8,6 +8,7 @@
  * @property {string} faceId
  * @property {string} emotion
  * @property {string} size Width and height of the pictures, as 512x512.
+ * @property {string} background
  */
 
 /** A piece of code, and where it belongs. @typedef {{ title: string, code: string }} Snippet */
@@ -20,6 +21,9 @@ const sizeOf = ({ size }) => {
   const [width = 512, height = 512] = size.split('x').map(Number);
   return { width, height };
 };
+
+/** The background of a green face is transparent. @param {Shown} shown */
+const keyOf = ({ background }) => (background === 'green' ? ' chroma-key' : '');
 
 /** A server of the visitor's own: it has the key, and gives tokens to its page. @param {Shown} shown */
 const serverOf = (shown) => `// MOUTHPIECE_KEY=... node server.mjs, then open http://localhost:3000
@@ -49,7 +53,8 @@ function element(shown) {
   return `<!doctype html>
 <script type="module" src="${shown.baseUrl}/client/element.js"></script>
 <mouthpiece-avatar
-  id="face" token-url="/session" style="width: ${width}px; aspect-ratio: ${width} / ${height}"
+  id="face" token-url="/session"${keyOf(shown)}
+  style="width: ${width}px; aspect-ratio: ${width} / ${height}"
 ></mouthpiece-avatar>
 <label>Audio file <input type="file" onchange="face.speak(this.files[0])" /></label>
 `;
@@ -125,9 +130,9 @@ asyncio.run(main())
 `;
 
 /** @param {Shown} shown */
-const viewerPage = ({ baseUrl }) => `<!doctype html>
-<script type="module" src="${baseUrl}/client/element.js"></script>
-<mouthpiece-avatar viewer-url="..."></mouthpiece-avatar>
+const viewerPage = (shown) => `<!doctype html>
+<script type="module" src="${shown.baseUrl}/client/element.js"></script>
+<mouthpiece-avatar viewer-url="..."${keyOf(shown)}></mouthpiece-avatar>
 `;
 
 /** @param {Shown} shown */

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
-import type { ElementHandle } from 'puppeteer-core';
+import type { ElementHandle, Page } from 'puppeteer-core';
 import sharp from 'sharp';
 import { sleep } from '../../src/base/time.ts';
 import { startBrowser, type TestBrowser } from '../harness/browser.ts';
@@ -269,6 +269,9 @@ test('the face on the screen gets another background, and another size', async (
       return g > 140 && r < 60 && b < 110;
     })()`,
   );
+  await textBecomes(page, '#integrate .snippets', /chroma-key/);
+  const alphas = await keyedAlphas(page);
+  assert.ok(alphas.corner < 8 && alphas.face === 255, JSON.stringify(alphas));
   await page.click('#change-picture');
   await page.waitForSelector(`${DIALOG}[open]`);
   await page.select(`${DIALOG} [name=size]`, '576x1024');
@@ -279,8 +282,38 @@ test('the face on the screen gets another background, and another size', async (
   await page.close();
 });
 
+/** Opacity, 0..255, of a corner and of the nose, in the element with `chroma-key`. */
+async function keyedAlphas(page: Page): Promise<{ corner: number; face: number }> {
+  const faceId = await page.$eval('.face[aria-checked=true]', (face) => (face as any).dataset.id);
+  const token = await createToken(server, { faceId });
+  return (await page.evaluate(`(async () => {
+    await import('/client/element.js');
+    const element = document.createElement('mouthpiece-avatar');
+    element.setAttribute('chroma-key', '');
+    element.setAttribute('token', '${token}');
+    document.querySelector('#player').after(element);
+    const canvas = element.shadowRoot.querySelector('canvas');
+    const copy = new OffscreenCanvas(512, 512).getContext('2d', { willReadFrequently: true });
+    const alphaOf = (x, y) => copy.getImageData(x, y, 1, 1).data[3];
+    const video = element.shadowRoot.querySelector('video');
+    for (;;) {
+      // What WebGL drew is there until the frame is shown.
+      await new Promise((resolve) => video.requestVideoFrameCallback(resolve));
+      copy.clearRect(0, 0, 512, 512);
+      copy.drawImage(canvas, 0, 0);
+      if (alphaOf(256, 256) > 0) {
+        break;
+      }
+    }
+    const told = { corner: alphaOf(8, 8), face: alphaOf(256, 256) };
+    element.remove();
+    return told;
+  })()`)) as { corner: number; face: number };
+}
+
 test('the code of the integrate panel has no key, and runs in an empty folder', async () => {
   const page = await openDemo(browser, server);
+  await page.click('.face[data-id=ava]');
   await page.click('#integrate summary');
   await page.click('input[name=emotion][value=happy]');
   for (const language of ['javascript', 'react', 'python', 'curl', 'html']) {

@@ -1,4 +1,5 @@
 // <mouthpiece-avatar>: the face as an element of a page, without any build.
+import { chromaKey } from './chroma-key.ts';
 import { type ConnectOptions, Session } from './session.ts';
 import type { SpeechSource } from './speech.ts';
 import type { SpeakOptions } from './speech-queue.ts';
@@ -7,7 +8,10 @@ import { Viewer, type ViewerOptions } from './viewer.ts';
 const STYLE = `
   :host { display: inline-block; position: relative; aspect-ratio: 1; width: 512px; max-width: 100%; }
   :host([hidden]) { display: none; }
-  video { width: 100%; height: 100%; object-fit: cover; border-radius: inherit; display: block; }
+  video, canvas {
+    width: 100%; height: 100%; object-fit: cover; border-radius: inherit; display: block;
+  }
+  canvas { position: absolute; inset: 0; pointer-events: none; }
   button {
     position: absolute; inset-inline: 0; bottom: 1rem; margin: auto; width: max-content;
     font: inherit; padding: 0.5rem 1rem; border: 0; border-radius: 2rem; cursor: pointer;
@@ -38,12 +42,14 @@ const VIEWER_EVENTS = ['started', 'state', 'reconnecting', 'autoplay', 'end'] as
  *   `{"viewerUrl": …}`. It is asked when the element is connected to the page, unless `viewer-url`
  *   or `token` is set.
  * - `base-url`: address of the service; default: the server that this script came from.
+ * - `chroma-key`: the green of a face made with `background: green` is transparent; or the colour
+ *   that it names as #rrggbb.
  * - `label`: what screen readers say; default: "Talking face".
  *
  * `speak`, `interrupt` and `finish` are those of `Session`, which is at `session`.
  */
 export class MouthpieceAvatar extends HTMLElement {
-  static readonly observedAttributes = ['viewer-url', 'token', 'token-url', 'label'];
+  static readonly observedAttributes = ['viewer-url', 'token', 'token-url', 'label', 'chroma-key'];
 
   /** The live session; null when there is none. */
   session: Session | null = null;
@@ -54,6 +60,7 @@ export class MouthpieceAvatar extends HTMLElement {
 
   readonly #video = document.createElement('video');
   readonly #unmute = document.createElement('button');
+  #endKey: (() => void) | undefined = undefined;
   /** Changed by each new token: a reply that comes later is of no use. */
   #round = 0;
 
@@ -76,16 +83,20 @@ export class MouthpieceAvatar extends HTMLElement {
 
   connectedCallback(): void {
     this.#label();
+    this.#key();
     this.#begin();
   }
 
   disconnectedCallback(): void {
+    this.#key();
     this.close();
   }
 
   attributeChangedCallback(name: string, before: string | null, value: string | null): void {
     if (name === 'label') {
       this.#label();
+    } else if (name === 'chroma-key') {
+      this.#key();
     } else if (this.isConnected && before !== value) {
       this.#begin();
     }
@@ -122,6 +133,27 @@ export class MouthpieceAvatar extends HTMLElement {
 
   #label(): void {
     this.#video.setAttribute('aria-label', this.getAttribute('label') ?? 'Talking face');
+  }
+
+  /** Shows the picture on a canvas whose background is transparent, or ends that. */
+  #key(): void {
+    this.#endKey?.();
+    this.#endKey = undefined;
+    const colour = this.getAttribute('chroma-key');
+    if (colour === null || !this.isConnected) {
+      return;
+    }
+    const canvas = document.createElement('canvas');
+    canvas.setAttribute('part', 'canvas');
+    canvas.ariaHidden = 'true';
+    const end = chromaKey(this.#video, canvas, colour.startsWith('#') ? { colour } : {});
+    this.#video.after(canvas);
+    this.#video.style.opacity = '0';
+    this.#endKey = () => {
+      end();
+      canvas.remove();
+      this.#video.style.opacity = '';
+    };
   }
 
   #begin(): void {

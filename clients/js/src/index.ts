@@ -1,5 +1,6 @@
 // The client of Mouthpiece for browsers.
 export { ARKIT_BLEND_SHAPES } from './blend-shapes.ts';
+export { type ChromaKeyOptions, chromaKey } from './chroma-key.ts';
 export { type Device, type Devices, listDevices, openMicrophone } from './devices.ts';
 export {
   type Command,
