@@ -14,10 +14,12 @@ namespace {
 /** A block whose prediction is this good gets no residual: sum of squares, luma and chroma. */
 constexpr uint32_t GOOD_LUMA = 500, GOOD_CHROMA = 250;
 /**
- * The same for a block that moves, where fine texture is seen less: 37 dB. A shade that is wrong is
+ * The same for a block that moves, where fine texture is seen less: 36 dB. A shade that is wrong is
  * seen all the same: the sum of the differences of 8x8 luma pixels is bounded as well.
  */
-constexpr uint32_t GOOD_MOVING_LUMA = 3000, GOOD_MOVING_CHROMA = 750, GOOD_SHADE = 96;
+constexpr uint32_t GOOD_MOVING_LUMA = 4000, GOOD_MOVING_CHROMA = 400, GOOD_SHADE = 80;
+/** With more than this share of its blocks in motion a picture moves. */
+constexpr double MOVING_SHARE = 1. / 8;
 /** Rounding of levels: less than a half, since small levels cost more than they gain. */
 constexpr float ROUND_LUMA = .30F, ROUND_DCS = .40F, ROUND_CHROMA = .30F;
 // RFC 6386, 13
@@ -69,7 +71,10 @@ size_t InterCoder::code(std::span<const uint8_t> picture, std::span<const uint8_
   scratch.pixels.resize(active.size() * BLOCK_BYTES);
   scratch.token_count = 0;
   const double activity = predict_all(picture, active, motion, scratch);
-  const int quantizer = rate.choose(activity);
+  const auto moving = std::count_if(blocks_.begin(), blocks_.end(),
+                                    [](const Block& at) { return at.motion != Motion{}; });
+  const bool moves = double(moving) > MOVING_SHARE * double(active.size());
+  const int quantizer = rate.choose(activity, moves);
   code_residuals(picture, active, quantizer, scratch);
   const size_t bytes = write_frame(quantizer, scratch, out);
   rate.sent(bytes, activity);

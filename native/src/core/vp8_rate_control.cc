@@ -13,6 +13,8 @@ namespace {
  * picture.
  */
 constexpr int FINEST = 15, FINEST_ABOVE_800 = 4, COARSEST = 112;
+/** What is added to the finest index while the picture moves. */
+constexpr int MOVING = 3;
 /** Share of the debt that a frame pays back. */
 constexpr double PAYBACK = .08;
 /** Bits that may be saved up, in seconds of the target, and owed. */
@@ -37,12 +39,12 @@ void RateControl::key_frame_sent(size_t bytes, int quantizer) {
   settle(double(bytes) * 8);
 }
 
-int RateControl::choose(double activity) {
+int RateControl::choose(double activity, bool moves) {
   const double wanted = std::clamp(target_ - PAYBACK * debt_, .3 * target_, 1.5 * target_);
   const double step = scale_ * activity / wanted;
   const auto* found = std::lower_bound(AC_STEPS.begin(), AC_STEPS.end(), step);
   const int index = std::max(int(found - AC_STEPS.begin()), quantizer_ - FINER);
-  quantizer_ = std::clamp(index, finest_, COARSEST);
+  quantizer_ = std::clamp(index, finest_ + (moves ? MOVING : 0), COARSEST);
   return quantizer_;
 }
 

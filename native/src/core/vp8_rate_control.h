@@ -14,9 +14,10 @@ class RateControl {
   void key_frame_sent(size_t bytes, int quantizer);
   /**
    * @param activity sum of the absolute differences between the picture and its prediction
+   * @param moves whether much of the picture is in motion, where less is seen
    * @returns the quantiser index of the frame, 0 to 127
    */
-  int choose(double activity);
+  int choose(double activity, bool moves);
   /** The frame was sent. `activity` and the quantiser are those of `choose`. */
   void sent(size_t bytes, double activity);
   /** A frame of negligible size was sent. */
