@@ -9,8 +9,9 @@ import { launch, type Browser, type BrowserContext, type Page } from 'puppeteer-
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
   (file) => existsSync(file),
 );
-export const FIREFOX = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find((file) =>
-  existsSync(file),
+/** FIREFOX names another one. */
+export const FIREFOX = [process.env['FIREFOX'], '/usr/bin/firefox-esr', '/usr/bin/firefox'].find(
+  (file) => file !== undefined && existsSync(file),
 );
 
 const FLAGS = [

@@ -11,8 +11,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, test } from 'vitest';
+import sharp from 'sharp';
 import { WebSocketServer } from 'ws';
+import { connectAgent, createSession } from '../../clients/js/src/agent.ts';
 import type { TestBrowser } from '../harness/browser.ts';
+import { LIVEKIT_KEY, LIVEKIT_PROGRAM, LiveKitTestServer } from '../harness/livekit-server.ts';
 import { patience } from '../harness/machine.ts';
 import { ROOT, createToken, firstFace, startServer, type TestServer } from '../harness/server.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
@@ -50,7 +53,9 @@ beforeAll(async () => {
   if (!existsSync(path.join(REACT, 'node_modules/react-dom'))) {
     await npm(REACT, 'ci', '--ignore-scripts');
   }
-  [server, browser] = await Promise.all([startServer(), openBrowser()]);
+  // The header of another service, beside our own.
+  const API_KEY_HEADERS = 'x-service-api-key,x-other-api-key';
+  [server, browser] = await Promise.all([startServer({ env: { API_KEY_HEADERS } }), openBrowser()]);
   // In a copy: another test packs the original, perhaps at the same time.
   const client = path.join(folder, 'client');
   await cp(path.join(ROOT, 'clients/js'), client, {
@@ -107,6 +112,15 @@ class Example {
     const limitMs = 20_000 * patience();
     await until(() => pattern.test(this.output), limitMs, `${pattern} in: ${this.output}`);
     return pattern.exec(this.output)![1]!;
+  }
+}
+
+function canImport(python: string, modules: string): boolean {
+  try {
+    execFileSync(python, ['-c', `import ${modules}`], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -268,14 +282,7 @@ test('a realtime model: it speaks, and is told what was heard when the user inte
 });
 
 test('an agent in Python', async (t) => {
-  const python = ['python3', '/usr/bin/python3'].find((name) => {
-    try {
-      execFileSync(name, ['-c', 'import websockets'], { stdio: 'ignore' });
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  const python = ['python3', '/usr/bin/python3'].find((name) => canImport(name, 'websockets'));
   t.skip(python === undefined, 'no Python with the package websockets');
   const agent = new Example(python!, ['agent.py', 'Hello!'], {
     PYTHONPATH: path.join(ROOT, 'clients/python/src'),
@@ -283,6 +290,90 @@ test('an agent in Python', async (t) => {
   const viewer = await join(await agent.says(/(http\S+)/));
   assert.equal(await agent.says(/heard (\d+) ms/), '500');
   await viewer.connection.close();
+});
+
+test('the page for OBS: a face on nothing, by a token in the fragment of its address', async () => {
+  const session = await createSession({
+    baseUrl: server.url,
+    apiKey: server.apiKey,
+    faceId: env['FACE']!,
+  });
+  const page = await browser.newPage({ width: 600, height: 300 });
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(`${server.url}/viewer#${session.tokens.viewer}`);
+  await page.waitForSelector('body[data-state=connected]');
+  await page.waitForFunction(
+    '(({ currentTime, videoWidth, paused }) => currentTime > 0.5 && videoWidth === 512 && !paused)' +
+      "(document.querySelector('video'))",
+  );
+  // The face in the middle; beside it what is behind the page.
+  const { data, info } = await sharp(await page.screenshot({ omitBackground: true }))
+    .ensureAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const alpha = (x: number, y: number): number => data[(y * info.width + x) * 4 + 3]!;
+  assert.deepEqual([alpha(5, 5), alpha(595, 295), alpha(300, 150)], [0, 0, 255]);
+  const secret = session.tokens.viewer.split('.')[1]!;
+  assert.deepEqual(
+    asked.filter((url) => new URL(url).search.includes(secret)),
+    [],
+  );
+  // Its end leaves nothing in the scene; without a token the page says what to do.
+  const agent = await connectAgent(session);
+  await agent.finish();
+  await page.waitForSelector('body[data-state=ended]');
+  assert.equal(await page.$eval('#problem', (element) => element.hasAttribute('hidden')), true);
+  await page.goto(`${server.url}/viewer#`);
+  await page.reload();
+  await page.waitForFunction("document.body.textContent.includes('has no token')");
+  await page.close();
+});
+
+test('moving from another service: the snippet of the document, with its own header', async () => {
+  const text = await readFile(path.join(ROOT, 'docs/moving.md'), 'utf8');
+  const [, snippet] = /```js\n([\s\S]*?)```/.exec(text)!;
+  const page = await browser.newPage({ width: 300, height: 300 });
+  await page.goto(`${server.url}/auto/room/none`);
+  const told = (await page.evaluate(`(async () => {
+    const [BASE_URL, API_KEY, FACE_ID] = ${JSON.stringify([server.url, server.apiKey, env['FACE']])};
+    const video = document.body.appendChild(document.createElement('video'));
+    const speech = new Int16Array(16_000).fill(3000);
+    ${snippet!}
+    while (!messages.includes('SILENT')) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return {
+      messages: messages.filter((text) => /^[A-Z]+$/.test(text)),
+      peer: peer.connectionState,
+    };
+  })()`)) as { messages: string[]; peer: string };
+  assert.equal(told.peer, 'connected');
+  assert.deepEqual(
+    [...new Set(told.messages)].filter((text) => text !== 'ACK'),
+    ['START', 'SPEAK', 'SILENT'],
+  );
+  await page.close();
+});
+
+test('an agent in a LiveKit room, with a face', async (t) => {
+  const python = process.env['LIVEKIT_PYTHON'] ?? 'python3';
+  t.skip(
+    LIVEKIT_PROGRAM === undefined || !canImport(python, 'livekit.api, livekit.rtc'),
+    'no livekit-server, or no Python with livekit and livekit-api (LIVEKIT_PYTHON)',
+  );
+  const livekit = await LiveKitTestServer.start();
+  t.onTestFinished(() => livekit.stop());
+  const agent = new Example(python, ['livekit_agent.py', 'room-1', 'Hello!'], {
+    LIVEKIT_URL: livekit.url,
+    LIVEKIT_API_KEY: LIVEKIT_KEY.key,
+    LIVEKIT_API_SECRET: LIVEKIT_KEY.secret,
+  });
+  t.onTestFinished(() => {
+    agent.child.kill();
+  });
+  const heardMs = Number(await agent.says(/heard (\d+) ms/));
+  assert.ok(Math.abs(heardMs - 500) <= 20, `heard ${heardMs} ms`);
 });
 
 test('a video from a sound file', async () => {

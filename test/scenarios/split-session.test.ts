@@ -3,10 +3,11 @@
 // side cut while the other goes on.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import type { Page } from 'puppeteer-core';
 import { afterAll, beforeAll, test } from 'vitest';
-import type { TestBrowser } from '../harness/browser.ts';
+import { FIREFOX, startFirefox, type TestBrowser } from '../harness/browser.ts';
 import { patience } from '../harness/machine.ts';
 import { statsOf } from '../harness/page-connection.ts';
 import { connectAgent, createSession } from '../../clients/js/src/agent.ts';
@@ -69,8 +70,8 @@ const order = (agent: WsClient, command: object): void => {
 };
 
 /** A page of another origin that watches with the foreign client. */
-async function watch({ viewerUrl, tokens }: Session): Promise<Page> {
-  const page = await browser.newPage({ width: 300, height: 300 });
+async function watch({ viewerUrl, tokens }: Session, within = browser): Promise<Page> {
+  const page = await within.newPage({ width: 300, height: 300 });
   const classic = FOREIGN_CLIENT.replaceAll('export class', 'class');
   await page.evaluate(`(() => { ${classic}; globalThis.WHEPClient = WHEPClient; })()`);
   await page.evaluate(
@@ -172,6 +173,52 @@ test('a page that is opened twice: the second one watches, and the first is told
   assert.equal(code, '409 VIEWER_REPLACED');
   await Promise.all([first.close(), second.close()]);
   await agent.close();
+});
+
+test('Firefox: a foreign WHEP client, the element, and the page for OBS play', async (t) => {
+  t.skip(FIREFOX === undefined, 'Firefox is not installed');
+  // Firefox does not speak to loopback addresses: its media needs another one of the machine's.
+  const address = Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  t.skip(address === undefined, 'no network but loopback');
+  const [firefox, near] = await Promise.all([
+    startFirefox(),
+    startServer({ env: { MEDIA_HOST: '0.0.0.0', ANNOUNCED_IPS: address! } }),
+  ]);
+  t.onTestFinished(async () => {
+    await firefox.close();
+    await near.stop();
+  });
+  const { body: session } = await call(near, '/sessions', { faceId: await firstFace(near) });
+  const agent = await WsClient.open(near, session.tokens.agent, AGENT_PATH);
+  const foreign = await watch(session, firefox);
+  await hasPicture(foreign);
+  // Each takes the place of the one before.
+  const element = await firefox.newPage({ width: 600, height: 600 });
+  await element.goto(`${near.url}/auto/room/none`);
+  await element.evaluate(async (viewerUrl) => {
+    const address = '/client/element.js';
+    await import(address);
+    const face = document.createElement('mouthpiece-avatar');
+    face.setAttribute('viewer-url', viewerUrl);
+    document.body.append(face);
+  }, session.viewerUrl);
+  const plays = `(video) => video.currentTime > 0.5 && video.videoWidth === 512 && !video.paused`;
+  await element.waitForFunction(
+    `(${plays})(document.querySelector('mouthpiece-avatar').shadowRoot.querySelector('video'))`,
+  );
+  const from = agent.messages.length;
+  agent.speak(tone(0.5));
+  order(agent, { type: 'flush', id: 'heard' });
+  assert.equal((await event(agent, 'flushed', from)).heardMs, 500);
+  const page = await firefox.newPage({ width: 600, height: 600 });
+  await page.goto(`${near.url}/viewer#${session.tokens.viewer}`);
+  await page.waitForFunction(`(${plays})(document.querySelector('video'))`);
+  await element.waitForSelector('mouthpiece-avatar[state=ended]');
+  agent.send('DONE');
+  await event(agent, 'stopped', from);
+  await page.waitForSelector('body[data-state=ended]');
 });
 
 test('a second WebRTC stack watches over the socket, hears of the speech, and cannot speak', async () => {

@@ -16,8 +16,8 @@ const headersFor = (frameOrigins: readonly string[]): Record<string, string> => 
 });
 
 /**
- * One route for each file below `directory`; `index.html` is at `/`. Files whose extension has no
- * content type are left out.
+ * One route for each file below `directory`; `index.html` is at the path of its folder. Files whose
+ * extension has no content type are left out.
  * @param frameOrigins of pages that may show it in a frame
  * @throws Error when the directory cannot be read
  */
@@ -33,7 +33,7 @@ export async function pageRoutes(
       const location = path.join(entry.parentPath, entry.name);
       const name = path.relative(directory, location).split(path.sep).join('/');
       return fileRoute({
-        path: name === 'index.html' ? '/' : `/${name}`,
+        path: `/${name.replace(/\/?index\.html$/, '')}`,
         location,
         cacheControl: 'no-cache',
         headers,
