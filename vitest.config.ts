@@ -56,6 +56,7 @@ const WAITING = [
   'front/placement/watchdog',
   'front/signalling',
   'front/store/storage-hangs',
+  'front/videos/static-video-service',
   'talk/conversation',
   'talk/provider-sockets',
 ].map((name) => `test/${name}.test.ts`);
