@@ -265,6 +265,7 @@ export class Relay implements Elsewhere {
           host,
           'x-forwarded-proto': protocol.slice(0, -1),
           'x-forwarded-for': request.ip,
+          ...traceHeaders(request),
         },
       });
       upstream.on('open', () => {
@@ -275,5 +276,13 @@ export class Relay implements Elsewhere {
     });
   }
 }
+
+/** Of W3C Trace Context, so that a trace goes on at the other server. Others are not passed on. */
+const traceHeaders = (request: SocketRequest): Record<string, string> =>
+  Object.fromEntries(
+    ['traceparent', 'tracestate']
+      .map((name) => [name, request.header(name)] as const)
+      .filter(([, value]) => /^[ -~]{1,512}$/.test(value)),
+  );
 
 const targetOf = ({ path, rawQuery = '' }: SocketRequest): string => `${path}?${rawQuery}`;

@@ -2,6 +2,7 @@
 // told: one that refuses, one that is gone, one that falls silent, and pings.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -20,6 +21,10 @@ import { GRANT } from '../store/records.ts';
 
 const KEY = Buffer.alloc(32, 1);
 const SESSION_ID = 'the session';
+const CLIENT_HEADERS: Record<string, string> = {
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  tracestate: 'a=\u00e4', // cannot be sent
+};
 
 /** Another server, as far as the relay sees it. */
 interface Other {
@@ -28,6 +33,7 @@ interface Other {
   /** What its sockets got. */
   readonly received: string[];
   readonly sockets: WebSocket[];
+  readonly headers: IncomingHttpHeaders[];
 }
 
 /** The socket of a client, with what was sent on it. */
@@ -75,9 +81,16 @@ afterEach(() => {
 async function startOther(answer: (socket: WebSocket) => void): Promise<void> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, autoPong: false });
   await once(server, 'listening');
-  const other: Other = { id: `other ${others.length}`, server, received: [], sockets: [] };
+  const other: Other = {
+    id: `other ${others.length}`,
+    server,
+    received: [],
+    sockets: [],
+    headers: [],
+  };
   others.push(other);
-  server.on('connection', (opened) => {
+  server.on('connection', (opened, { headers }) => {
+    other.headers.push(headers);
     other.sockets.push(opened);
     opened.on('message', (data: Buffer) => {
       other.received.push(data.toString());
@@ -140,7 +153,7 @@ async function open(isLeg = false): Promise<RelayedSession | undefined> {
     path: '/compose/webrtc/p2p',
     query: new URLSearchParams('session_token=any'),
     rawQuery: 'session_token=any',
-    header: () => '',
+    header: (name) => CLIENT_HEADERS[name] ?? '',
     ip: '192.0.2.1',
     serverOrigin: 'https://media.example',
     localPort: 443,
@@ -168,6 +181,8 @@ test('a server that refuses: the next one gets everything that the client has se
   assert.deepEqual(socket.sent, ['START'], 'the client hears of no refusal');
   await until(() => others[2]!.received.length === 2);
   assert.deepEqual(others[2]!.received, ['first', 'second']);
+  const [{ traceparent, tracestate }] = others[2]!.headers as [IncomingHttpHeaders];
+  assert.deepEqual([traceparent, tracestate], [CLIENT_HEADERS['traceparent'], undefined]);
   session!.message(new TextEncoder().encode('third').buffer, false);
   await until(() => others[2]!.received.length === 3);
   assert.deepEqual(await relaysCounted(), ['opened 3', 'refused 2']);
