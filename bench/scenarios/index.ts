@@ -4,6 +4,7 @@ import { baseline } from './baseline.ts';
 import { capacity } from './capacity.ts';
 import { churn } from './churn.ts';
 import { cluster } from './cluster.ts';
+import { clusterChurn } from './cluster-churn.ts';
 import { clusterFaults } from './cluster-faults.ts';
 import { compare } from './compare.ts';
 import { conversations } from './conversations.ts';
@@ -32,6 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   transport,
   cluster,
   clusterFaults,
+  clusterChurn,
   compare,
   baseline,
 ];

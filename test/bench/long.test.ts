@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'vitest';
 import { hasBalancer } from '../../bench/balancer.ts';
 import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
+import { clusterChurn } from '../../bench/scenarios/cluster-churn.ts';
 import { clusterFaults } from '../../bench/scenarios/cluster-faults.ts';
 import { conversations } from '../../bench/scenarios/conversations.ts';
 import { hostile } from '../../bench/scenarios/hostile.ts';
@@ -44,6 +45,7 @@ if (existsSync(path.join(ROOT, 'scripts/talk/node_modules'))) {
 } else {
   test.skip('bench conversations: needs scripts/talk (npm run setup)');
 }
+small(clusterChurn, { lostElsewhere: [0, 0], sessionsLeft: [0, 0], nodesLeft: [4, 4] });
 if (hasBalancer()) {
   small(clusterFaults, { lostElsewhere: [0, 0], lostOfKilled: [1, 4], backMs: [500, 30_000] });
 } else {

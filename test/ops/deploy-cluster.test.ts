@@ -14,6 +14,8 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const COMPOSE = path.join(ROOT, 'deploy/compose');
 const CHART = path.join(ROOT, 'deploy/helm');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
+const inCache = (name: string): string =>
+  path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'mouthpiece', name);
 const isAtHand = (command: string, ...args: string[]): boolean =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 
@@ -106,6 +108,39 @@ test('compose: the settings of both servers load; they differ where they must', 
   assert.ok(Object.hasOwn(services, manager!.split(':')[0]!));
 });
 
+/** What loads a compose file: Docker's own command, or compose-check, which has its library. */
+const COMPOSE_LOADERS = [
+  { command: inCache('compose-check'), version: [], args: (file: string) => [file] },
+  {
+    command: 'docker',
+    version: ['compose', 'version'],
+    args: (file: string) => ['compose', '-f', file, 'config', '--quiet'],
+  },
+];
+
+test('compose: Docker Compose loads both files, and asks for what it is not given', (t) => {
+  const loader = COMPOSE_LOADERS.find(({ command, version }) =>
+    version.length === 0 ? existsSync(command) : isAtHand(command, ...version),
+  );
+  t.skip(loader === undefined, 'neither docker compose nor compose-check is here: CONTRIBUTING.md');
+  const { command, args } = loader!;
+  for (const [file, env] of [
+    [path.join(COMPOSE, 'compose.yaml'), { ...GIVEN }],
+    [path.join(ROOT, 'compose.yaml'), { TURN_SECRET: 'ab'.repeat(32) }],
+  ] as const) {
+    const load = (given: Readonly<Record<string, string>>): ReturnType<typeof spawnSync> =>
+      spawnSync(command, args(file), {
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], ...given },
+      });
+    const loaded = load(env);
+    assert.equal(loaded.status, 0, `${file}: ${String(loaded.stderr)}`);
+    for (const name of Object.keys(env)) {
+      assert.match(String(load({ ...env, [name]: '' }).stderr), new RegExp(name), 'asked for');
+    }
+  }
+});
+
 test('compose: the balancer names the servers, and HAProxy takes its configuration', (t) => {
   const { balancer } = services;
   assert.deepEqual(
@@ -177,7 +212,7 @@ test('chart: its rules are those of grafana/prometheus', () => {
   }
 });
 
-const HELM = process.env['HELM'] ?? 'helm';
+const HELM = process.env['HELM'] ?? (existsSync(inCache('helm')) ? inCache('helm') : 'helm');
 
 test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
   t.skip(!isAtHand(HELM, 'version'), 'helm is not installed (HELM names one)');
