@@ -94,3 +94,37 @@ test('its package is built, and installed into an empty folder, with its types',
   assert.ok(stdout.startsWith(target) && stdout.includes(' Agent '), stdout);
   assert.ok((await readdir(path.join(target, 'mouthpiece'))).includes('py.typed'));
 });
+
+test('python -m build makes it, and an empty virtual environment takes the wheel', async (t) => {
+  const needs =
+    'build.env, ensurepip, setuptools, wheel; assert int(setuptools.__version__.split(".")[0]) > 65';
+  const python = [process.env['BUILD_PYTHON'], 'python3', '/usr/bin/python3'].find(
+    (name) => name !== undefined && canImport(name, needs),
+  );
+  t.skip(
+    python === undefined,
+    'no Python with build, venv, wheel and setuptools 66 (BUILD_PYTHON)',
+  );
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-build-'));
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const source = path.join(folder, 'source');
+  await cp(CLIENT, source, { recursive: true });
+  await run(python!, ['-m', 'build', '--no-isolation', '--outdir', folder, source]);
+  const made = (await readdir(folder)).filter((name) => /\.(?:whl|tar\.gz)$/.test(name));
+  assert.equal(made.length, 2, made.join(', '));
+  const wheel = path.join(
+    folder,
+    made.find((name) => name.endsWith('.whl'))!,
+  );
+  await run(python!, ['-m', 'venv', path.join(folder, 'empty')]);
+  const inside = path.join(folder, 'empty/bin/python');
+  const pip = ['-m', 'pip', 'install', '--quiet', '--retries', '0', '--timeout', '10', wheel];
+  const isInstalled = await run(inside, pip).then(
+    () => true,
+    () => false,
+  );
+  t.skip(!isInstalled, 'pip could not install the wheel: its dependency needs a package registry');
+  const program = 'import mouthpiece; print(mouthpiece.__file__, *mouthpiece.__all__)';
+  const { stdout } = await run(inside, ['-c', program], { cwd: folder });
+  assert.ok(stdout.startsWith(path.join(folder, 'empty')) && stdout.includes(' Agent '), stdout);
+});

@@ -4,6 +4,7 @@ Pipeline([..., tts, MouthpieceFace(session.agent_url)]). Needs the package pipec
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from pipecat.frames.frames import (
@@ -57,10 +58,9 @@ class MouthpieceFace(FrameProcessor):
             await asyncio.gather(self._listener, return_exceptions=True)
 
     async def _interrupt(self) -> None:
-        try:
+        # Without the connection: it is on its way back, without the speech.
+        with contextlib.suppress(SessionError):
             self.last_heard = await self.agent.interrupt()
-        except SessionError:
-            pass  # The connection is on its way back, without the speech.
 
     async def _listen(self) -> None:
         kinds = {'speaking': BotStartedSpeakingFrame, 'silent': BotStoppedSpeakingFrame}

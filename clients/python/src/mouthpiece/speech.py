@@ -7,14 +7,13 @@ import sys
 from array import array
 from collections.abc import AsyncIterable, AsyncIterator, Iterable
 from operator import mul
-from typing import Union
 
 SPEECH_RATE = 16_000
 """Hz."""
 CHUNK_BYTES = 6000
 """Bytes of speech in one message: 187.5 ms."""
 
-Speech = Union[bytes, bytearray, memoryview, Iterable[bytes], AsyncIterable[bytes]]
+Speech = bytes | bytearray | memoryview | Iterable[bytes] | AsyncIterable[bytes]
 """PCM16: all of it, or an iterable or async iterable of pieces."""
 
 _PHASES = 64
