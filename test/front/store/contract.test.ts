@@ -287,12 +287,12 @@ for (const [kind, start] of [
       }
       await assert.rejects(ours.enqueue('job4', { n: 4 }), code('QUEUE_FULL'));
       assert.equal(await ours.position('job3'), 2);
-      assert.deepEqual(await ours.take(), { id: 'job1', data: { n: 1 }, attempt: 1 });
+      assert.deepEqual(await ours.take(), { id: 'job1', data: { n: 1 }, attempt: 1, faults: 0 });
       assert.equal((await theirs.take())?.id, 'job2');
       assert.equal(await theirs.extend('job1'), false, 'not theirs');
       assert.equal(await ours.extend('job1'), true);
       assert.equal(await ours.reclaim(), 1); // as a restarted server does
-      assert.deepEqual(await theirs.take(), { id: 'job1', data: { n: 1 }, attempt: 2 });
+      assert.deepEqual(await theirs.take(), { id: 'job1', data: { n: 1 }, attempt: 2, faults: 0 });
       assert.equal(await ours.extend('job1'), false, 'it was given to another');
       for (const id of ['job1', 'job2', 'job3']) {
         await ours.finish(id);
