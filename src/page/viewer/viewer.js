@@ -1,6 +1,6 @@
 // A face and nothing else, for OBS and virtual cameras: /viewer#<viewer token of POST /sessions>. The
 // token is in the fragment, which browsers do not send: no log of a proxy has it.
-import { Viewer } from '../client/index.js';
+import { Viewer } from '../client.js';
 
 /** In seconds, as long as a session may wait for its viewer. */
 const GRACE_SECONDS = 300;
