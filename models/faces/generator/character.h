@@ -30,6 +30,8 @@ struct Character {
   Clothes clothes = Clothes::kCrew;
   bool glasses = false;
   uint32_t seed = 1;
+  /** How far the corners of the mouth are raised, decimetres; the share by which they differ. */
+  float smile = .01f, smirk = 0;
   /** Turn of the head, radians. */
   float yaw = 0, pitch = 0, roll = 0;
   /** Which side the key light is on: -1 or 1. */

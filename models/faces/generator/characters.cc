@@ -8,12 +8,12 @@ namespace {
 Character ava() {
   Character c{.id = "ava"};
   c.browThickness = .70f;
-  c.skin = {.66f, .40f, .29f};
-  c.lips = {.52f, .17f, .16f};
-  c.iris = {.11f, .13f, .06f};
+  c.skin = {.60f, .35f, .25f};
+  c.lips = {.50f, .17f, .155f};
+  c.iris = {.075f, .080f, .045f};
   c.hairRoot = {.060f, .026f, .012f};
   c.hairTip = {.20f, .095f, .042f};
-  c.brow = {.055f, .028f, .016f};
+  c.brow = {.075f, .040f, .023f};
   c.cloth = {.36f, .10f, .11f};
   c.clothes = Clothes::kCrew;
   c.hair = Hair::kLong;
@@ -27,16 +27,19 @@ Character ava() {
   c.parting = .17f;
   c.hairline = -.06f;
   c.seed = 11;
+  c.smile = .030f;
+  c.smirk = .25f;
+  c.roll = .03f;
   return c;
 }
 
 Character noah() {
   Character c{.id = "noah"};
   c.browThickness = 1.25f;
-  c.beard = .42f;
-  c.skin = {.60f, .35f, .25f};
+  c.beard = .34f;
+  c.skin = {.55f, .31f, .22f};
   c.lips = {.44f, .20f, .17f};
-  c.iris = {.10f, .17f, .24f};
+  c.iris = {.075f, .11f, .145f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
   c.brow = {.035f, .021f, .013f};
@@ -49,22 +52,26 @@ Character noah() {
   c.backdropDark = {.15f, .19f, .23f};
   c.yaw = -.04f;
   c.seed = 22;
+  c.smile = .018f;
+  c.smirk = -.4f;
+  c.roll = -.025f;
   return c;
 }
 
 Character mei() {
   Character c{.id = "mei"};
   c.browThickness = .65f;
-  c.skin = {.68f, .43f, .30f};
-  c.lips = {.50f, .16f, .15f};
+  c.skin = {.60f, .37f, .26f};
+  c.lips = {.46f, .15f, .14f};
   c.iris = {.085f, .045f, .022f};
-  c.hairRoot = {.010f, .009f, .010f};
-  c.hairTip = {.026f, .021f, .020f};
+  c.hairRoot = {.006f, .0052f, .0055f};
+  c.hairTip = {.013f, .010f, .009f};
   c.brow = {.018f, .014f, .012f};
   c.cloth = {.62f, .60f, .56f};
   c.cloth2 = {.62f, .60f, .56f};
   c.clothes = Clothes::kTurtleneck;
   c.hair = Hair::kBob;
+  c.blush = .4f;
   c.lashes = 1.1f;
   c.makeup = .3f;
   c.backdropLight = {.42f, .52f, .50f};
@@ -73,6 +80,10 @@ Character mei() {
   c.browAngle = -.05f;
   c.hairline = -.04f;
   c.seed = 33;
+  c.smile = .010f;
+  c.lipLine = .5f;
+  c.smirk = -.2f;
+  c.roll = -.03f;
   return c;
 }
 
@@ -90,13 +101,16 @@ Character samuel() {
   c.cloth = {.50f, .31f, .07f};
   c.clothes = Clothes::kCrew;
   c.hair = Hair::kCurly;
-  c.hairAmount = .36f;
+  c.hairAmount = .32f;
   c.beard = .30f;
   c.lashes = .9f;
   c.backdropLight = {.62f, .48f, .36f};
   c.backdropDark = {.22f, .16f, .12f};
   c.yaw = -.03f;
   c.seed = 44;
+  c.smile = .030f;
+  c.smirk = .2f;
+  c.roll = .02f;
   return c;
 }
 
@@ -123,6 +137,9 @@ Character priya() {
   c.hairline = -.05f;
   c.lightSide = 1;
   c.seed = 66;
+  c.smile = .022f;
+  c.smirk = .35f;
+  c.roll = .035f;
   return c;
 }
 
@@ -136,7 +153,7 @@ Character walter() {
   c.iris = {.10f, .15f, .18f};
   c.hairRoot = {.22f, .215f, .21f};
   c.hairTip = {.40f, .39f, .38f};
-  c.brow = {.20f, .19f, .18f};
+  c.brow = {.19f, .18f, .17f};
   c.grey = 1;
   c.cloth = {.20f, .24f, .17f};
   c.clothes = Clothes::kTurtleneck;
@@ -148,6 +165,9 @@ Character walter() {
   c.yaw = .04f;
   c.lightSide = 1;
   c.seed = 77;
+  c.smile = .012f;
+  c.smirk = .6f;
+  c.roll = -.02f;
   return c;
 }
 
@@ -175,6 +195,9 @@ Character ruth() {
   c.hairline = -.05f;
   c.lightSide = 1;
   c.seed = 55;
+  c.smile = .030f;
+  c.smirk = -.3f;
+  c.roll = .03f;
   return c;
 }
 
@@ -199,7 +222,11 @@ Character amara() {
   c.backdropDark = {.13f, .12f, .11f};
   c.yaw = .05f;
   c.lightSide = 1;
+  c.hairAmount = .6f;
   c.seed = 88;
+  c.smile = .024f;
+  c.smirk = .3f;
+  c.roll = -.03f;
   return c;
 }
 

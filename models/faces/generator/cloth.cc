@@ -169,6 +169,14 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     const float lint = fbm({p.x * 34, p.y * 34, p.z * 34}) - .44f;
     out.albedo = (material == Material::kCloth ? c.cloth : c.cloth2) *
                  (1 + .10f * thread + .45f * lint + .25f * (fbm(p * 3) - .44f));
+    // Seams: along the neckline's rib or the lapel, and over the shoulder.
+    const float border = isWoven ? .232f : .108f;
+    const bool hasSeam = c.clothes != Clothes::kTurtleneck && material == Material::kCloth;
+    const float seam =
+        hasSeam ? gaussian(at.masks[0], border, .007f) +
+                      .7f * gaussian(p.z + .26f, 0, .009f) * smoothstep(.42f, .5f, std::fabs(p.x))
+                : 0;
+    out.albedo = out.albedo * (1 - .45f * std::min(1.f, seam));
     n = normalize(n + Vec3{.10f * std::cos(u), .06f * std::cos(v), 0} * (isWoven ? .4f : 1.f) +
                   Vec3{noise(p * 60) - .5f, noise(p * 60 + Vec3{7, 7, 7}) - .5f, 0} * .12f);
   }
@@ -187,18 +195,10 @@ Vec3 backdrop(const Character& c, float u, float v) {
     const int s = int(c.seed);
     const float x = hash(i, 3, s) * 2.8f - 1.4f, y = hash(i, 7, s) * 2.4f - 1.f,
                 w = .10f + .30f * hash(i, 11, s), h = .25f + .8f * hash(i, 13, s);
-    const float box = smoothstep(w + .16f, w - .16f, std::fabs(u - x)) *
-                      smoothstep(h + .2f, h - .2f, std::fabs(v - y));
+    const float box = smoothstep(w + .24f, w - .24f, std::fabs(u - x)) *
+                      smoothstep(h + .3f, h - .3f, std::fabs(v - y));
     const float tone = hash(i, 17, s) - .45f;
     col = col * (1 + .38f * tone * box);
-  }
-  for (int i = 0; i < 6; i++) {
-    const int s = int(c.seed) + 5;
-    const float x = hash(i, 3, s) * 2.6f - 1.3f, y = hash(i, 7, s) * 1.6f - .3f,
-                r = .05f + .06f * hash(i, 11, s);
-    const float d = std::sqrt(sq(u - x) + sq(v - y));
-    col = col + mix(c.backdropLight, Vec3{1, .86f, .66f}, .5f) *
-                    (.085f * smoothstep(r, r * .72f, d) * (.8f + .4f * smoothstep(.5f * r, r, d)));
   }
   return col;
 }

@@ -62,10 +62,10 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
   // Light spreads inside the eye, so shadows on it are soft. The lid and its lashes darken the top.
   const float under =
-      smoothstep(-.01f, .055f, below) * mix(.6f, 1.f, smoothstep(-.005f, .02f, above));
+      smoothstep(-.012f, .080f, below) * mix(.6f, 1.f, smoothstep(-.005f, .02f, above));
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
-  out.diffuse = light.diffuse * (mix(.30f, .95f, under) * (1 - .45f * clamp01(corners)));
+  out.diffuse = light.diffuse * (mix(.20f, .92f, under) * (1 - .45f * clamp01(corners)));
   // Reflections of the lamps.
   const Vec3 mirror = bulged * (2 * dot(view, bulged)) - view;
   const float fresnel = .030f + .97f * std::pow(1 - clamp01(dot(bulged, view)), 5.f);
@@ -87,7 +87,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   out.added = out.added + studio.room(mirror) * (fresnel * .35f * under);
   // Tears stand along the lower lid.
   out.added = out.added + Vec3{.8f, .82f, .85f} *
-                              (.22f * gaussian(above, .004f, .004f) *
+                              (.30f * gaussian(above, .004f, .004f) *
                                (.2f + .8f * noise({p.x * 70, 1, 1})) * length(light.diffuse));
   return out;
 }

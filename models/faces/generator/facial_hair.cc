@@ -29,7 +29,7 @@ void addShort(std::vector<Strand>& out, Vec3 root, Vec3 n, Vec3 along, float len
 void addBrows(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   Random random(c.seed + 1000);
-  const int count = int(1000 * c.browThickness);
+  const int count = int(1300 * c.browThickness);
   const Vec3 eye = head.eyesAtRest()[1].centre;
   for (int side = -1; side <= 1; side += 2) {
     for (int i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
                          .040f * t * t + (c.browAngle + .03f) * (t - .4f) + (side > 0 ? .004f : 0);
       const float half = .037f * c.browThickness * (1 - .70f * smoothstep(.35f, 1.f, t)) *
                          (.65f + .35f * smoothstep(0.f, .18f, t));
-      const float v = clampTo(random.normal() * .55f, -1.2f, 1.2f);
+      const float v = clampTo(random.normal() * .62f, -1.5f, 1.5f);
       Vec3 root, n;
       if (!head.onFront(float(side) * x, arch + v * half, root, n)) {
         continue;
@@ -50,7 +50,7 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       const Vec3 along =
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
       addShort(out, root, n, along, .058f * random.between(.5f, 1.15f) * (1 - .25f * t), .10f,
-               .0014f, c.brow, random);
+               .0010f, c.brow, random);
     }
   }
 }
@@ -111,8 +111,8 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     const float length =
         c.beard < .25f ? .011f : .016f + (.045f + .03f * lower) * std::max(0.f, c.beard - .25f);
     const Vec3 colour = mix(c.brow * .9f, c.hairRoot, c.grey);
-    addShort(out, root, n, along, length * random.between(.5f, 1.3f), .45f, .0012f,
-             random.uniform() < c.grey * .5f ? colour * 1.6f : colour, random);
+    addShort(out, root, n, along, length * random.between(.5f, 1.3f), .45f, .0010f,
+             random.uniform() < c.grey * .4f ? colour * 1.25f : colour, random);
   }
 }
 

@@ -4,7 +4,8 @@
 
 float scalpMask(const Character& c, Vec3 p) {
   const float ax = std::fabs(p.x);
-  const float wobble = .030f * (noise(p * 9) - .5f) + .02f * (noise(p * 23) - .5f);
+  const float wobble =
+      .045f * (noise(p * 9) - .5f) + .035f * (noise(p * 23) - .5f) + .02f * (noise(p * 61) - .5f);
   // The hairline over the forehead.
   float front =
       .735f + c.hairline - .20f * sq(ax / .55f) + .05f * gaussian(ax, .40f, .12f) + wobble;
@@ -14,7 +15,7 @@ float scalpMask(const Character& c, Vec3 p) {
   if (c.age > .5f) {
     front += .03f;
   }
-  float m = smoothstep(front - .05f, front + .075f, p.y);
+  float m = smoothstep(front - .06f, front + .13f, p.y);
   // Temples and sideburns: in front of the ear, down to its middle.
   const bool full = c.hair == Hair::kLong || c.hair == Hair::kBob;
   const float burn =
@@ -52,22 +53,24 @@ struct Style {
   float volume;           // distance of the outermost strands from the skull
   float clump;
   int guides;
+  float loose = .025f;  // share of hairs that leave their clump
 };
 
 Style styleOf(const Character& c) {
   switch (c.hair) {
     case Hair::kShort:
-      return {90000, .44f, .35f, .34f, .80f, .40f, .03f, .10f, .012f, 2.5f, .130f, .50f, 1500};
+      return {130000, .38f, .40f, .34f, .80f, .40f, .03f, .12f, .014f, 2.5f, .115f, .48f, 2600};
     case Hair::kLong:
-      return {110000, 1.9f, .16f, .32f, .80f, .22f, .10f, .040f, .040f, .75f, .075f, .52f, 900};
+      return {170000, 1.75f, .26f, .32f, .80f, .22f, .10f, .050f, .045f, .85f, .085f, .50f, 1500};
     case Hair::kBob:
-      return {110000, 1.30f, .07f, .40f, .80f, .22f, .11f, .035f, .010f, .8f, .085f, .45f, 1400};
+      return {170000, 1.30f, .14f, .40f, .80f, .22f, .11f, .045f, .014f, .9f, .085f, .45f, 1900};
     case Hair::kCurly:
-      return {80000, .40f, .30f, 1.0f, .95f, .02f, .0f, .30f, .024f, 11.f, .30f, .72f, 2600};
+      return {130000, .34f, .35f, 1.0f, .95f, .02f, .0f, .34f, .020f, 12.f, .22f, .50f, 6500, 0};
     case Hair::kCropped:
-      return {90000, .11f, .30f, .8f, .95f, .02f, .0f, .30f, .010f, 18.f, .05f, .55f, 5000};
+      return {120000, .075f, .40f, .8f,  .95f, .02f, .0f,
+              .34f,   .008f, 18.f, .03f, .45f, 7000, .008f};
     case Hair::kReceding:
-      return {20000, .28f, .3f, .45f, .82f, .40f, .05f, .10f, .008f, 3.f, .06f, .4f, 600};
+      return {30000, .26f, .4f, .45f, .82f, .40f, .05f, .12f, .008f, 3.f, .05f, .35f, 1100};
   }
   return {};
 }
@@ -84,7 +87,7 @@ float sideOf(const Head& head, Vec3 root) {
   if (isFringe(head.character(), p)) {
     return 0;
   }
-  return p.x + .04f * (noise(p * 40) - .5f) > head.character().parting ? 1.f : -1.f;
+  return p.x + .02f * (noise(p * 40) - .5f) > head.character().parting ? 1.f : -1.f;
 }
 
 /** @returns the direction of hair at a point of the scalp: tangential, in the head's coordinates */
@@ -95,7 +98,7 @@ Vec3 combField(const Character& c, Vec3 p, Vec3 normal, float side) {
       // Up and back from the forehead, to one side; down at the sides and the back.
       const float top = smoothstep(.50f, .75f, p.y);
       const Vec3 quiff =
-          normalize({.75f - .5f * p.x, .16f, -.55f + .30f * gaussian(p.z, .45f, .35f)});
+          normalize({.48f - .6f * p.x, .18f, -.55f + .30f * gaussian(p.z, .45f, .35f)});
       const Vec3 down{p.x * .2f, -1.f, -.55f};
       d = mix(normalize(down), quiff, top);
       break;
@@ -157,6 +160,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   std::vector<Vec3> points{p};
   // The fringe ends above the brows, whatever the length of its strands.
   const bool fringe = isFringe(c, local);
+  const bool isInFront = root.z + .3f * (noise(root * 2.5f) - .5f) > .02f;
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
     const float t = float(i) / steps;
@@ -174,8 +178,15 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
                        .012f;
     // Below the neckline hair lies on cloth.
     const float d = head.distance(p) - .085f * smoothstep(-.95f, -1.25f, p.y);
+    if (falling && p.y < -.25f) {
+      // Past the neck hair goes in front of the shoulder or behind it, not along its top.
+      p.z += (isInFront ? .022f : -.030f) * smoothstep(-.25f, -.70f, p.y);
+    }
     if (d < keep) {
-      const Vec3 g = gradient(head, p);
+      Vec3 g = gradient(head, p);
+      if (falling && p.y < -.80f) {
+        g = normalize(Vec3{g.x * .3f, g.y * .12f, isInFront ? std::max(g.z, .25f) : -.6f});
+      }
       p = p + g * (keep - d);
       dir = normalize(dir - g * std::min(0.f, dot(dir, g)) * .9f);
       n = g;
@@ -193,10 +204,10 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
       }
     }
     points.push_back(p);
-    if (fringe && h.y < .335f + .03f * random.uniform()) {
+    if (fringe && h.y < .30f + .10f * sq(random.uniform())) {
       break;
     }
-    if (c.hair == Hair::kBob && h.y < -.78f - .04f * random.uniform()) {
+    if (c.hair == Hair::kBob && h.y < -.70f - .15f * std::sqrt(random.uniform())) {
       break;
     }
   }
@@ -293,10 +304,25 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     }
     const Guide& guide = guides[size_t(best)];
     const float layer = clamp01(guide.layer + .22f * random.normal());
-    std::vector<Vec3> own = grow(head, style, root, random, layer);
-    const float stray = random.uniform() < .10f ? .1f : random.between(.5f, 1.f);
+    // Some hairs leave the others.
+    const bool isLoose = random.uniform() < style.loose;
+    Style mine = style;
+    if (isLoose) {
+      mine.frizz = style.frizz * 1.6f + .05f;
+      mine.length = style.length * random.between(.5f, 1.f);
+    }
+    // At the hairline hair is short and fine.
+    const float edge = scalpMask(c, root);
+    mine.length *= mix(random.between(.15f, .8f), 1.f, smoothstep(.15f, .75f, edge));
+    std::vector<Vec3> own =
+        grow(head, mine, root, random, isLoose ? layer + random.between(.2f, .7f) : layer);
+    const float stray = isLoose ? 0.f : random.uniform() < .10f ? .2f : random.between(.5f, 1.f);
     const float phase = guide.phase + .5f * random.normal();
-    const Vec3 offset = Vec3{random.normal(), random.normal(), random.normal()} * .016f;
+    // A clump has finer ones within.
+    const int within = int(random.uniform() * 7);
+    const auto part = [&](int axis) { return hash(best, within, axis) - .5f; };
+    const Vec3 offset = Vec3{part(1), part(2), part(3)} * .075f +
+                        Vec3{random.normal(), random.normal(), random.normal()} * .007f;
     std::vector<Vec3> line;
     const int count = int(std::min(own.size(), guide.points.size()));
     const float end = float(std::min(own.size(), guide.points.size()) - 1) / float(own.size() - 1);
@@ -329,22 +355,20 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
       line.push_back(p);
     }
     // A strand between guides on different sides of the head would cross the face.
-    if (apart > .40f) {
+    if (apart > .40f && !isLoose) {
       continue;
     }
     Strand s;
-    const float tone = std::exp(.16f * guide.tone + .16f * random.normal());
+    const float tone = std::exp(.13f * guide.tone + .35f * part(4) + .16f * random.normal());
     s.root = c.hairRoot * tone;
     s.tip = c.hairTip * tone;
     if (c.grey > 0 && random.uniform() < mix(.55f, .2f, c.grey)) {
       s.root = s.root * .45f, s.tip = s.tip * .55f;
     }
-    // Finer at the hairline.
-    const float edge = scalpMask(c, root);
-    s.radius = (c.hair == Hair::kCurly ? .0026f : .0022f) * random.between(.6f, 1.2f) *
-               mix(.55f, 1.f, edge);
-    s.gloss = style.curlTurns > 4 ? .25f : 1.f;
-    s.taper = .45f;
+    s.radius = (c.hair == Hair::kCurly ? .0019f : .0016f) * random.between(.6f, 1.2f) *
+               mix(.5f, 1.f, edge) * (isLoose ? .7f : 1.f);
+    s.gloss = (style.curlTurns > 4 ? .25f : 1.f) * random.between(.5f, 1.5f);
+    s.taper = .3f;
     s.onSkin = false;
     s.points = std::move(line);
     out.push_back(std::move(s));

@@ -40,6 +40,7 @@ T take(const std::vector<char>& bytes, size_t& at) {
 Head::Head(const Character& character, const std::string& folder) : c_(character) {
   Quads skin;
   read(folder, skin);
+  moveMouth(skin);
   for (int i = 0; i < 2; i++) {
     skin = subdivide(skin);
   }
@@ -96,6 +97,29 @@ void Head::read(const std::string& folder, Quads& skin) {
     for (int& corner : face) {
       corner = take<uint16_t>(topology, at);
     }
+  }
+}
+
+void Head::moveMouth(Quads& skin) const {
+  Vec3 low{9, 9, 9}, high{-9, -9, -9};
+  for (const Vertex& v : skin.vertices) {
+    if (v.masks[0] > .5f && v.at.z > .3f) {
+      low = {std::min(low.x, v.at.x), std::min(low.y, v.at.y), 0};
+      high = {std::max(high.x, v.at.x), std::max(high.y, v.at.y), 0};
+    }
+  }
+  const float half = .5f * (high.x - low.x), middle = .5f * (high.y + low.y);
+  for (Vertex& v : skin.vertices) {
+    if (v.at.z < .2f) {
+      continue;
+    }
+    for (const float side : {-1.f, 1.f}) {
+      const float near =
+          gaussian(v.at.x, side * half, .14f) * gaussian(v.at.y, middle + .02f, .15f);
+      const float raised = c_.smile * (1 + side * c_.smirk) * near;
+      v.at = v.at + Vec3{side * raised * .35f, raised, -.25f * raised};
+    }
+    v.rest = v.at;
   }
 }
 

@@ -53,6 +53,7 @@ class Head {
  private:
   static constexpr int kLids = 48;
   void read(const std::string& folder, Quads& skin);
+  void moveMouth(Quads& skin) const;
   void findLandmarks(const Quads& skin);
   void findLids();
   void fillGrid();

@@ -36,9 +36,9 @@ float specularOf(Vec3 n, Vec3 l, Vec3 view, const Gloss& g) {
 
 Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {
   const float s = head.character().lightSide;
-  lamps_[0] = lampAt({5.0f * s, 3.6f, 5.6f}, 3.4f, 3.4f, Vec3{1.f, .94f, .86f} * 21.f);
+  lamps_[0] = lampAt({6.2f * s, 3.5f, 4.6f}, 3.6f, 3.6f, Vec3{1.f, .94f, .86f} * 23.f);
   lamps_[1] = lampAt({-6.5f * s, .6f, 5.f}, 5.f, 5.f, Vec3{.86f, .93f, 1.f} * 1.25f);
-  lamps_[2] = lampAt({-4.f * s, 3.5f, -5.f}, 1.6f, 4.f, Vec3{.95f, .97f, 1.f} * 14.f);
+  lamps_[2] = lampAt({-4.f * s, 3.5f, -5.f}, 1.6f, 4.f, Vec3{.95f, .97f, 1.f} * 24.f);
 }
 
 bool Studio::isBlocked(Vec3 p, Vec3 direction, float limit) const {
@@ -90,7 +90,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
                             : k == 1 ? .25f + .75f * around
                                      : sq(around));
       out.diffuse = out.diffuse + lamp.radiance * wrapped * (weight / kPi);
-      const float mirrored = std::min(k == 2 ? .03f : .25f, specularOf(fine, l, view, gloss));
+      const float mirrored = std::min(k == 2 ? .025f : .22f, specularOf(fine, l, view, gloss));
       out.specular = out.specular + lamp.radiance * (mirrored * weight);
     }
   }

@@ -89,7 +89,7 @@ float relief(const Head& head, Vec3 p, float lip) {
                        .7f * spot(p, .22f, m.noseTip.y + .06f, .14f, .16f) +
                        .5f * spot(p, 0, .45f, .3f, .16f);
   const float pores = -.0011f * (.5f + coarse) * scattered(k * 62, .42f) +
-                      (noise(k * 150) - .5f) * .0007f + (noise(k * 75) - .5f) * .0008f +
+                      (noise(k * 150) - .5f) * .0008f + (noise(k * 75) - .5f) * .0010f +
                       (noise(k * 22) - .5f) * .0022f + (noise(k * 9) - .5f) * .0040f;
   const float furrows = (noise({p.x * 95, p.y * 9, 5}) - .5f) * .0034f +
                         (noise({p.x * 45, p.y * 16, 9}) - .5f) * .0030f +
@@ -103,17 +103,17 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Landmarks& m = head.landmarks();
   const Vec3 p = at.rest, k = rotated(p) + Vec3{float(c.seed) * .37f, 0, 0};
   const float front = smoothstep(-.1f, .25f, p.z);
-  const float melanin = (fbm(k * 2.2f) - .44f) * .20f + (fbm(k * 7) - .44f) * .18f +
-                        (noise(k * 40) - .5f) * .07f + (noise(k * 130) - .5f) * .07f;
+  const float melanin = (fbm(k * 2.2f) - .44f) * .28f + (fbm(k * 7) - .44f) * .26f +
+                        (noise(k * 40) - .5f) * .11f + (noise(k * 130) - .5f) * .11f;
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
-      front * (.75f * spot(p, .30f, m.noseTip.y + .04f, .17f, .17f) +
+      front * (.95f * spot(p, .30f, m.noseTip.y + .04f, .17f, .17f) +
                .80f * spot(p, 0, m.noseTip.y, .09f, .085f) +
                .55f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .35f * spot(p, 0, m.chin + .10f, .14f, .09f) + .25f * spot(p, 0, .42f, .25f, .12f)) +
       .85f * at.masks[1] + .9f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
-      .5f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f);
+      1.0f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f);
   albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.3f, 1.2f));
   // The forehead and temples are yellower, the beard's area cooler.
   albedo = mix(albedo, albedo * Vec3{1.f, 1.01f, .92f}, .6f * spot(p, 0, .55f, .5f, .22f));
@@ -176,9 +176,9 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const Landmarks& m = head.landmarks();
   const Vec3 p = at.rest;
   const bool isFace = p.z > .2f && p.y > -1.3f;
-  const float border = .16f * (fbm(rotated(p) * 30) - .44f);
+  const float border = .22f * (fbm(rotated(p) * 30) - .44f);
   const float lip =
-      isFace ? smoothstep(.22f, .85f, std::max(at.masks[0] + border, at.masks[2])) : 0;
+      isFace ? smoothstep(.14f, .90f, std::max(at.masks[0] + border, at.masks[2])) : 0;
   Shaded out;
   out.isSkin = true;
   out.albedo = colourOf(head, at, lip);
@@ -195,10 +195,11 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const float oily = .55f + .55f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
                      .35f * spot(p, 0, .46f, .26f, .16f) +
                      .25f * spot(p, .30f, m.noseTip.y + .16f, .12f, .10f);
-  gloss.amount = c.gloss * oily * (.8f + .4f * noise(rotated(p) * 45));
+  gloss.amount =
+      c.gloss * oily * (.5f + .6f * noise(rotated(p) * 45) + .3f * noise(rotated(p) * 110));
   if (lip > 0) {
-    gloss = {mix(gloss.rough1, .42f, lip), mix(gloss.rough2, .26f, lip), .5f,
-             mix(gloss.amount, 1.15f, lip)};
+    gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .33f, lip), .6f,
+             mix(gloss.amount, .80f, lip)};
   }
   const Vec3 wet = p - head.eyesAtRest()[p.x > 0 ? 1 : 0].centre;
   const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);

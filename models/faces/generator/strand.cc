@@ -15,19 +15,19 @@ Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 t
   };
   Vec3 col = colour * kKey * (.72f * sine(dot(t, key)) * light);
   col = col + colour * kFill * (.6f * sine(dot(t, studio.fillDirection())) * ambientLight) +
-        colour * Vec3{.46f, .47f, .50f} * (.85f * ambientLight);
+        colour * Vec3{.46f, .47f, .50f} * (.78f * ambientLight);
   if (onSkin) {
     return col * .8f;
   }
   const Vec3 tint = mix(colour, Vec3{1, 1, 1}, .10f);
   const Vec3 warm{std::min(.75f, colour.x * 3.2f), std::min(.75f, colour.y * 3.2f),
                   std::min(.75f, colour.z * 3.2f)};
-  col = col + kKey * tint * (.12f * gloss * lobe(key, .06f, 110.f) * light);
-  col = col + kKey * warm * (.20f * gloss * lobe(key, -.10f, 22.f) * light);
+  col = col + kKey * tint * (.15f * gloss * lobe(key, .06f, 70.f) * light);
+  col = col + kKey * warm * (.26f * gloss * lobe(key, -.10f, 20.f) * light);
   // Transmission of light from behind.
   const float behind = clamp01(-dot(view, studio.rimDirection()) * .5f + .5f);
   col = col + kRim * (colour * 1.6f + Vec3{.03f, .03f, .03f}) *
-                  (.55f * gloss * lobe(studio.rimDirection(), 0, 14.f) * behind * ambientLight *
+                  (.85f * gloss * lobe(studio.rimDirection(), 0, 14.f) * behind * ambientLight *
                    ambientLight);
   return col;
 }
