@@ -66,7 +66,7 @@ const WARNINGS = {
   ROTATED: 'The photo was turned upright.',
   TURNED: 'The head is turned: a photo from the front looks better.',
   MOUTH_OPEN: 'The mouth is open and was closed: a closed one looks better.',
-  CHIN_COVERED: 'The chin is covered.',
+  CHIN_COVERED: 'Something covers the chin or touches a lip.',
   EYES_HIDDEN: 'The eyes cannot be seen, so they do not blink.',
   EYES_CLOSED: 'The eyes are closed.',
   DARK: 'The photo is dark.',

@@ -65,6 +65,8 @@ constexpr float STEEPEST = 3.4f;
  * smile lines and the jaw's outline.
  */
 constexpr float CHEEK = 1.9f;
+/** Share of the upper lip's movement that the wings of the nose follow. */
+constexpr float NOSTRILS = .13f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -256,7 +258,8 @@ Sides displace(const Model& model, const Mouth& mouth, Point p, float margin) {
   float upper = 0, lower = 0;
   if (!below || near) {
     if (p.y <= m.y_upper) {
-      upper = m.d_upper * smoothstep(c.nose, m.y_upper, p.y);
+      const float wings = NOSTRILS * smoothstep(c.nose - .10f * model.face_height, c.nose, p.y);
+      upper = m.d_upper * mix(wings, 1, smoothstep(c.nose, m.y_upper, p.y));
     } else if (p.y < m.y_top) {
       upper = mix(m.d_upper, m.d_top, (p.y - m.y_upper) / (m.y_top - m.y_upper));
     } else {

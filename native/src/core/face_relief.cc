@@ -3,6 +3,7 @@
 #include "core/face_relief.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/face_grey.h"
@@ -61,10 +62,43 @@ Grey weighted_mean(const Grey& in, const Grey& weight, int radius) {
   return product;
 }
 
+/** Outlines of the face at the height of the mouth, left and right in the picture. */
+constexpr std::array<int, 2> JAW_SIDES{58, 288};
+
 /** A bell round `centre`: 1 there, 0 at a distance of two `width`s. */
 float bell(float x, float centre, float width) {
   const float t = (x - centre) / (2 * width);
   return t * t < 1 ? (1 - t * t) * (1 - t * t) : 0;
+}
+
+/** A place on the skin round the mouth, in half widths of the mouth but for `chin`. */
+struct SkinPlace {
+  float r, below;  // from the middle of the seam, across and down
+  float nose;      // the nose's base, down
+  float chin;      // 0 at the lower lip's edge, 1 at the chin's
+  float inside;    // 1 on the face, 0 at its outline and beyond
+};
+
+/** Changes of luma for lips that round, spread and press, at a luma of 150. */
+using SkinLight = std::array<float, Relief::PRESS + 1>;
+
+/** The light on cheeks, folds and chin. `dent`, -1 to 1, is the relief of bunched skin. */
+SkinLight skin_light(const SkinPlace& at, float dent) {
+  // The fold runs from the nose's wing past the corner.
+  const float down = (at.below - at.nose) / (.35f - at.nose), fold = .78f + .55f * down;
+  const float along = smoothstep(-.15f, .25f, down) * smoothstep(1.15f, .7f, down);
+  const float from = at.r - fold;
+  return {at.inside * -9 * bell(at.r, 1.5f, .17f) * bell(at.below, -.05f, .4f),
+          at.inside * (along * (6.5f * bell(from, .22f, .13f) - 9 * bell(from, -.01f, .07f)) -
+                       7 * bell(at.r, 1.12f, .07f) * bell(at.below, -.03f, .13f)),
+          smoothstep(.62f, .4f, at.r) *
+              (4 * dent * bell(at.chin, .58f, .2f) - 8 * bell(at.chin, .16f, .1f))};
+}
+
+/** Relief of bunched skin at (u, v) in half widths of the mouth: a sum of waves, -1 to 1. */
+float dents(float u, float v) {
+  return .4f * (std::sin(11 * u + 4 * v) + std::sin(13 * v - 5 * u + 1.3f) +
+                std::sin(15 * u - 12 * v + 2.1f));
 }
 
 }  // namespace
@@ -124,18 +158,30 @@ void build_relief(Model& model) {
   const Grey clear_y = weighted_mean(skin, plain, radius),
              clear_u = weighted_mean(u, plain, radius), clear_v = weighted_mean(v, plain, radius);
 
+  // How far the face reaches at the height of the mouth, half widths of the mouth.
+  std::array<float, 2> side{};
+  for (size_t i = 0; i < side.size(); i++) {
+    const Point p = asset.landmark(JAW_SIDES[i]);
+    side[i] = std::abs(model.frame.to_local(p.x, p.y).x - c.centre) / wn;
+  }
   struct Place {
     float beyond, below, r, upper, lower;
+    SkinPlace skin;
   };
   const auto place = [&](int x, int y) {
     const Point p = model.frame.to_local(float(relief.left + x), float(relief.top + y));
     const float column = std::clamp(p.x - c.left, 0.f, float(c.count - 1));
     const size_t k = size_t(column);
-    const float seam = c.seam[k];
-    return Place{(std::abs(p.x - c.centre) - wn) / wn, (p.y - seam) / wn,
-                 std::abs(p.x - c.centre) / wn,
+    const float seam = c.seam[k], r = std::abs(p.x - c.centre) / wn, below = (p.y - seam) / wn,
+                outline = side[p.x > c.centre ? 1 : 0];
+    return Place{r - 1,
+                 below,
+                 r,
                  (seam - p.y) / std::max(2.f, seam - c.upper_outer[k]),
-                 (p.y - seam) / std::max(2.f, c.lower_outer[k] - seam)};
+                 (p.y - seam) / std::max(2.f, c.lower_outer[k] - seam),
+                 {r, below, (c.nose - seam) / wn,
+                  (p.y - c.lower_outer[k]) / std::max(4.f, c.chin[k] - c.lower_outer[k]),
+                  smoothstep(.95f * outline, .7f * outline, r)}};
   };
   // In a beard dark lines are everywhere: there a crease is not distinguished.
   double ambient = 0;
@@ -168,8 +214,12 @@ void build_relief(Model& model) {
   const float band = FULL_LIP * fh;
   const float thin = MOST_RED * clear * smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh);
 
+  // Young skin folds less.
+  const float folds = .45f + .8f * model.grade.age;
   relief.delta.assign(size_t(relief.width) * size_t(relief.height) * Relief::CHANNELS, 128);
   relief.cells.assign(relief.delta.size() / (CELL * CELL * Relief::CHANNELS), 0);
+  relief.skin_cells.assign(relief.cells.size(), 0);
+  relief.skin.fill(std::vector<int8_t>(pixels, 0));
   uint8_t* out = relief.delta.data();
   for (int y = 0; y < relief.height; y++) {
     for (int x = 0; x < relief.width; x++, out += Relief::CHANNELS) {
@@ -200,8 +250,19 @@ void build_relief(Model& model) {
       out[Relief::Y] = byte(crease + lips + reddened * (red.y - luma));
       out[Relief::U] = byte(line * (clear_u.data[i] - u.data[i]) + reddened * (red.u - u.data[i]));
       out[Relief::V] = byte(line * (clear_v.data[i] - v.data[i]) + reddened * (red.v - v.data[i]));
+      const size_t cell = size_t(y / CELL * (relief.width / CELL) + x / CELL);
       if (out[Relief::Y] != 128 || out[Relief::U] != 128 || out[Relief::V] != 128) {
-        relief.cells[size_t(y / CELL * (relief.width / CELL) + x / CELL)] = 1;
+        relief.cells[cell] = 1;
+      }
+      const SkinLight change = skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0);
+      const std::array<float, Relief::KINDS> skins{light * change[Relief::ROUND],
+                                                   light * folds * change[Relief::SPREAD],
+                                                   light * change[Relief::PRESS], crease};
+      for (size_t kind = 0; kind < Relief::KINDS; kind++) {
+        const float bounded = std::clamp(skins[kind], -127.f, 127.f);
+        const auto value = int8_t(std::abs(bounded) < 1.5f ? 0 : std::lround(bounded));
+        relief.skin[kind][i] = value;
+        relief.skin_cells[cell] |= value == 0 ? 0 : uint8_t(1u << kind);
       }
     }
   }

@@ -4,6 +4,7 @@
 #include "core/face_renderer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace mouthpiece::face {
@@ -94,11 +95,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     displace_mouth();
   }
   mark_changes(dirty);
-  const int relief = int(mouth_.now.round * RELIEF_STEPS);
-  if (relief != relief_) {
-    mark_relief(dirty);
-    relief_ = relief;
-  }
+  update_relief(dirty);
 
   const auto eye_overlay = [&](const Eye& eye, float blink) {
     return EyeOverlay(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
@@ -303,14 +300,39 @@ Renderer::Box Renderer::mouth_box() const {
                   bottom + head_.y[k] + 3);
 }
 
-/** Marks where the relief is, by the displacement of its cells' middles. */
-void Renderer::mark_relief(std::span<uint8_t> dirty) const {
+/** Sets the strength of the relief and of the skin's light, and marks where they change. */
+void Renderer::update_relief(std::span<uint8_t> dirty) {
+  const Articulation& a = mouth_.now;
+  const int relief = int(a.round * RELIEF_STEPS);
+  if (relief != relief_) {
+    mark_relief(model_.relief.cells, 1, dirty);
+    relief_ = relief;
+  }
+  const auto steps = [](float strength) {
+    return int(std::lround(clamp01(strength) * SKIN_STEPS)) * (RELIEF_STEPS / SKIN_STEPS);
+  };
+  const std::array<int, Relief::KINDS> skin{
+      steps(a.round), steps(1.25f * (a.wide * (1 - a.round) - .2f)), steps(a.press),
+      steps(1.6f * (std::max(a.jaw, a.open) * (1 - a.round) - .3f))};
+  unsigned changed = 0;
+  for (size_t kind = 0; kind < Relief::KINDS; kind++) {
+    changed |= skin[kind] == skin_[kind] ? 0u : 1u << kind;
+  }
+  if (changed != 0) {
+    mark_relief(model_.relief.skin_cells, changed, dirty);
+    skin_ = skin;
+  }
+}
+
+/** Marks where cells have one of some bits, by the displacement of their middles. */
+void Renderer::mark_relief(std::span<const uint8_t> cells, unsigned kinds,
+                           std::span<uint8_t> dirty) const {
   const Relief& relief = model_.relief;
   constexpr int CELL = Relief::CELL, STRETCH = 2;
   constexpr float MIDDLE = CELL / 2.f;
   for (int y = 0; y < relief.height; y += CELL) {
     for (int x = 0; x < relief.width; x += CELL) {
-      if (relief.cells[size_t(y / CELL * (relief.width / CELL) + x / CELL)]) {
+      if (cells[size_t(y / CELL * (relief.width / CELL) + x / CELL)] & kinds) {
         const float left = float(relief.left + x), top = float(relief.top + y);
         const size_t k = model_.nearest(left + MIDDLE, top + MIDDLE);
         const float dx = float(nodes_.x[k]) / SUBPIXEL, dy = float(nodes_.y[k]) / SUBPIXEL;

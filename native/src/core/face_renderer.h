@@ -45,6 +45,7 @@ class Renderer {
 
  private:
   static constexpr int RELIEF_STEPS = 8;
+  static constexpr int SKIN_STEPS = 4;         // of folds and chin: they change less
   static constexpr float MOUTH_REACH = 1.35f;  // extent of the opening, half widths of the mouth
 
   struct Box {
@@ -95,7 +96,8 @@ class Renderer {
   void mark_changes(std::span<uint8_t> dirty);
   void remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
   void mark(Box box, std::span<uint8_t> dirty) const;
-  void mark_relief(std::span<uint8_t> dirty) const;
+  void update_relief(std::span<uint8_t> dirty);
+  void mark_relief(std::span<const uint8_t> cells, unsigned kinds, std::span<uint8_t> dirty) const;
   bool touched(Box box, std::span<const uint8_t> dirty) const;
   Box grid_box(float left, float top, float right, float bottom) const;
   Box mouth_box() const;
@@ -106,6 +108,7 @@ class Renderer {
   Target target(uint8_t* picture, int x, int y) const;
   void draw_box(const Shifts& nodes, Box box, const Target& out) const;
   void draw_relief(const Shifts& nodes, Box box, bool at_seam, const Target& out) const;
+  void draw_skin(const Shifts& nodes, Box box, bool at_seam, const Target& out) const;
   void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const;
   void draw_mouth(Box box, uint8_t* picture);
   void draw_seam(Box box, uint8_t* picture);
@@ -130,6 +133,7 @@ class Renderer {
                   // near the mouth
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
   int relief_ = 0;             // strength of the relief, 0 to RELIEF_STEPS
+  std::array<int, Relief::KINDS> skin_{};  // strength of each change of the skin, the same
   Box mouth_drawn_, eyes_drawn_[2];
   std::vector<Drawn> drawn_;  // of each macroblock of the grid
   std::vector<uint8_t> by_upper_, by_lower_;

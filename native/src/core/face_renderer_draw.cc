@@ -1,6 +1,8 @@
 // The renderer's drawing: warped tiles, the mouth, the eyes.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "core/face_renderer.h"
 
@@ -9,6 +11,27 @@ namespace {
 
 /** Rows of the mouth drawn at a time: the height of a chroma tile, luma pixels. */
 constexpr int MOUTH_ROWS = 2 * NODE_STEP;
+/** How far parts of a block may move beyond its middle, pixels. */
+constexpr int NEAR = 12;
+
+/** Four neighbouring numbers. */
+I4 four(const int8_t* from) {
+  using B4 = int8_t __attribute__((vector_size(4)));
+  B4 bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return __builtin_convertvector(bytes, I4);
+}
+
+/** Adds to four neighbouring bytes. @param change in units of 1/8, the strength's steps */
+void add(I4 change, uint8_t* to) {
+  using B4 = uint8_t __attribute__((vector_size(4)));
+  B4 bytes;
+  std::memcpy(&bytes, to, sizeof bytes);
+  const I4 sum = __builtin_convertvector(bytes, I4) + ((change + 4) >> 3), zero{},
+           most{255, 255, 255, 255}, above = sum < zero ? zero : sum;
+  bytes = __builtin_convertvector(above > most ? most : above, B4);
+  std::memcpy(to, &bytes, sizeof bytes);
+}
 
 }  // namespace
 
@@ -111,6 +134,90 @@ void Renderer::draw_relief(const Shifts& nodes, Box box, bool at_seam, const Tar
   }
 }
 
+/**
+ * Adds the light on the skin to a box that was drawn with `nodes`. It is smooth, so each cell of
+ * the grid moves as a whole.
+ * @param at_seam whether to draw the cells near a lip's edge, or the others
+ */
+void Renderer::draw_skin(const Shifts& nodes, Box box, bool at_seam, const Target& out) const {
+  const Relief& relief = model_.relief;
+  std::array<size_t, Relief::KINDS> active{};
+  size_t count = 0;
+  unsigned bits = 0;
+  for (size_t kind = 0; kind < Relief::KINDS; kind++) {
+    if (skin_[kind] != 0) {
+      active[count++] = kind;
+      bits |= 1u << kind;
+    }
+  }
+  constexpr int CELL = Relief::CELL;
+  const int across = relief.width / CELL;
+  // Most blocks have nothing of it: what lies round the block's middle tells.
+  const Nodes inside = nodes_at(nodes, (box.x0 + box.x1) / 2 / NODE_STEP * NODE_STEP,
+                                (box.y0 + box.y1) / 2 / NODE_STEP * NODE_STEP);
+  const int x0 = box.x0 - relief.left - inside.x[0] / SUBPIXEL - NEAR,
+            y0 = box.y0 - relief.top - inside.y[0] / SUBPIXEL - NEAR;
+  const int first = std::max(x0, 0) / CELL, top_cell = std::max(y0, 0) / CELL,
+            last = std::min(x0 + box.x1 - box.x0 + 2 * NEAR, relief.width - 1) / CELL,
+            bottom_cell = std::min(y0 + box.y1 - box.y0 + 2 * NEAR, relief.height - 1) / CELL;
+  unsigned around = 0;
+  for (int j = top_cell; j <= bottom_cell; j++) {
+    for (int i = first; i <= last; i++) {
+      around |= relief.skin_cells[size_t(j * across + i)];
+    }
+  }
+  if ((around & bits) == 0) {
+    return;
+  }
+  for (int y = box.y0; y < box.y1; y += NODE_STEP) {
+    for (int x = box.x0; x < box.x1; x += NODE_STEP) {
+      const Nodes at = nodes_at(nodes, x, y);
+      const auto middle = [&](const int16_t* d) {
+        return (d[0] + d[1] + d[at.columns] + d[at.columns + 1]) / 4;
+      };
+      // In 1/SUBPIXEL pixel of the relief.
+      const int fine_left = (x - relief.left) * SUBPIXEL - middle(at.x),
+                fine_top = (y - relief.top) * SUBPIXEL - middle(at.y);
+      const int left = fine_left / SUBPIXEL, top = fine_top / SUBPIXEL;
+      if (fine_left < 0 || fine_top < 0 || left + NODE_STEP >= relief.width ||
+          top + NODE_STEP >= relief.height) {
+        continue;
+      }
+      const int i0 = left / CELL, i1 = (left + NODE_STEP) / CELL, j0 = top / CELL * across,
+                j1 = (top + NODE_STEP) / CELL * across;
+      const auto& cells = relief.skin_cells;
+      const unsigned kinds = bits & unsigned(cells[size_t(j0 + i0)] | cells[size_t(j0 + i1)] |
+                                             cells[size_t(j1 + i0)] | cells[size_t(j1 + i1)]);
+      if (kinds == 0 || at_seam != is_seam(x, y)) {
+        continue;
+      }
+      const Target to = out.at(x - box.x0, y - box.y0);
+      for (int row = 0; row < NODE_STEP; row++) {
+        const size_t from = size_t(top + row) * size_t(relief.width) + size_t(left);
+        I4 sum{};
+        for (size_t k = 0; k < count; k++) {
+          const int8_t* change = relief.skin[active[k]].data() + from;
+          if (!(kinds & 1u << active[k])) {
+            continue;
+          }
+          if (active[k] != Relief::PART) {
+            sum += four(change) * skin_[active[k]];
+          } else {
+            // Creases are as fine as the picture: interpolated.
+            const int right = fine_left % SUBPIXEL, down = fine_top % SUBPIXEL;
+            const int8_t* below = change + relief.width;
+            const I4 upper = four(change) * (SUBPIXEL - right) + four(change + 1) * right,
+                     lower = four(below) * (SUBPIXEL - right) + four(below + 1) * right;
+            sum += ((upper * (SUBPIXEL - down) + lower * down) >> (2 * SUBPIXEL_BITS)) *
+                   skin_[active[k]];
+          }
+        }
+        add(sum, to.y + row * to.stride);
+      }
+    }
+  }
+}
+
 Renderer::Target Renderer::target(uint8_t* picture, int x, int y) const {
   const size_t width = size_t(model_.asset.width), pixels = width * size_t(model_.asset.height),
                chroma = size_t(y / 2) * (width / 2) + size_t(x / 2);
@@ -126,6 +233,7 @@ void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) con
       if (row[x / 16]) {
         draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
         draw_relief(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));
+        draw_skin(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));
       }
     }
   }
@@ -168,6 +276,8 @@ void Renderer::draw_seam(Box box, uint8_t* picture) {
   draw_box(lower_, box, lower);
   draw_relief(upper_, box, true, upper);
   draw_relief(lower_, box, true, lower);
+  draw_skin(upper_, box, true, upper);
+  draw_skin(lower_, box, true, lower);
   for (int y = 0; y < MOUTH_ROWS; y += NODE_STEP) {
     for (int x = 0; x < width; x += NODE_STEP) {
       if (is_seam(box.x0 + x, box.y0 + y)) {

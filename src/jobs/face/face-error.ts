@@ -23,7 +23,8 @@ export const FACE_ERRORS = {
   MOUTH_COVERED:
     'The mouth is covered or cannot be seen clearly. Use an upright portrait without a ' +
     'mask, hand or object in front of the mouth.',
-  MOUTH_WIDE_OPEN: 'The mouth is wide open. Use a portrait with closed or slightly open lips.',
+  MOUTH_WIDE_OPEN:
+    'The mouth is wide open or the tongue is out. Use a portrait with closed or slightly open lips.',
   FACE_TOO_DARK: 'The face is too dark. Use a picture with more light on the face.',
   FACE_OVEREXPOSED:
     'The face is overexposed, its features are lost in white. Use a picture with softer light.',
@@ -62,8 +63,8 @@ export const FACE_WARNINGS = {
   EYES_CLOSED:
     'The eyes are closed, so they will not blink. A picture with open eyes will look more natural.',
   CHIN_COVERED:
-    'Something covers the chin, perhaps a microphone or a scarf, and will move with the ' +
-    'mouth. A picture without it will look better.',
+    'Something covers the chin or touches a lip, perhaps a hand, a microphone or a scarf, and will ' +
+    'move with the mouth. A picture without it will look better.',
   EXTENDED:
     'The picture shows more than the portrait does: what is missing is out of focus. A portrait with ' +
     'more space around the head and the shoulders will look better.',

@@ -87,6 +87,18 @@ test('a mouth that screams is told as wide open', async () => {
   }
 });
 
+test('a tongue that is out is told, and a finger at the lips is warned of', async () => {
+  const mouth =
+    '<ellipse cx="514" cy="632" rx="58" ry="34" fill="#9c4a44"/>' +
+    '<ellipse cx="514" cy="630" rx="50" ry="26" fill="#2a0f10"/>' +
+    '<path d="M482 628 Q514 616 546 628 V690 Q514 740 482 690 Z" fill="#a08a80"/>';
+  await rejects(await drawnOver('mei', mouth), 'MOUTH_WIDE_OPEN');
+  const finger =
+    '<rect x="538" y="608" width="44" height="260" rx="15" fill="#f2cdb4" stroke="#0004"/>';
+  const { warnings } = await create(await drawnOver('mei', finger));
+  assert.ok(warnings.includes('CHIN_COVERED'), warnings.join());
+});
+
 test('what is less surely a person than any portrait is refused', async () => {
   const image = await decodeImage(portraitOf('mei'));
   const faces = await (await FaceLandmarker.load()).find(new Pyramid(image));

@@ -158,6 +158,26 @@ describe('mouth', () => {
     );
   });
 
+  test('cheeks hollow for oo, folds deepen for ee, and the chin bunches for m', () => {
+    const { neutral } = syntheticParts();
+    neutral.fill(160, 0, PIXELS).fill(128, PIXELS);
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral })));
+    /** Range of changes of luma in a box of the skin, beside the axis by `x`. */
+    const changes = (shape: object, x: number, y: number): [number, number] => {
+      const { picture } = canvas.show(shape);
+      const seen = Array.from({ length: 24 * 24 }, (_, i) => {
+        const at = (y + Math.floor(i / 24)) * SIZE + Math.floor(AXIS) + x + (i % 24);
+        return picture[at]! - 160;
+      });
+      return [Math.min(...seen), Math.max(...seen)];
+    };
+    assert.deepEqual(changes({}, 60, 308), [0, 0]);
+    assert.ok(changes(VISEMES.oo, 60, 308)[0] < -4, changes(VISEMES.oo, 60, 308).join());
+    assert.ok(changes(VISEMES.ee, 44, 282)[0] < -2, changes(VISEMES.ee, 44, 282).join());
+    const [low, high] = changes(VISEMES.m, -12, 336);
+    assert.ok(high - low > 3, `${low} ${high}`);
+  });
+
   test('puckered lips are narrow, full and almost shut, and no crease stays outside them', () => {
     const [skin, lip, line] = [170, 110, 40];
     const { neutral } = syntheticParts();

@@ -6,6 +6,7 @@ import { curveThrough, type Point } from '../imaging/curve.ts';
 import { dilate } from '../imaging/mask.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import { indicesWhere, outlineMask } from './exposure.ts';
+import { lipEvidence } from './lip-evidence.ts';
 import {
   CHEEKS,
   INNER_CORNERS,
@@ -62,10 +63,14 @@ const UNSEEN = 0.15;
  */
 const OTHER_COLOUR = 22;
 
-/** Whether the mouth is covered, and whether something covers the chin. */
+/** A seam as faint as this between lips that look like skin: a hand lies before the mouth. */
+const HAND_SEAM = 0.25;
+
+/** Whether the mouth is covered, whether something covers the chin or a lip, and a tongue. */
 export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
   covered: boolean;
   chin: boolean;
+  tongue: boolean;
 } {
   const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
     mouthEvidence(head);
@@ -80,7 +85,12 @@ export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
     (lips < NO_LIPS ||
       (lips < FAINT_LIPS && seam < FAINT_SEAM) ||
       (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR));
-  return { covered: broken || behindChinCover || unseen, chin: chinAlone };
+  const { none, finger, tongue } = lipEvidence(head, mouthOpening(head.points));
+  return {
+    covered: broken || behindChinCover || unseen || (none && seam < HAND_SEAM),
+    chin: chinAlone || finger,
+    tongue,
+  };
 }
 
 /** Distance between the inner lips, share of the distance between the inner corners. */

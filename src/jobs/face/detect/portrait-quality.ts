@@ -144,7 +144,7 @@ export function checkCrop(crop: Crop): FaceWarning[] {
     throw new FaceError('FACE_OVEREXPOSED');
   }
   const blur = edgeWidth(crop) * Math.min(1, crop.scale);
-  const { covered, chin } = isMouthCovered(lit(crop, exposure));
+  const { covered, chin, tongue } = isMouthCovered(lit(crop, exposure));
   if (covered) {
     const reasons: readonly [boolean, FaceErrorCode][] = [
       [clipped > MUCH_CLIPPED, 'FACE_OVEREXPOSED'],
@@ -153,6 +153,9 @@ export function checkCrop(crop: Crop): FaceWarning[] {
       [bright < DARK, 'FACE_TOO_DARK'],
     ];
     throw new FaceError(reasons.find(([applies]) => applies)?.[1] ?? 'MOUTH_COVERED');
+  }
+  if (tongue) {
+    throw new FaceError('MOUTH_WIDE_OPEN');
   }
   const warnings: FaceWarning[] = chin ? ['CHIN_COVERED'] : [];
   if (crop.scale < 0.6) {

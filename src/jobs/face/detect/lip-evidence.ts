@@ -1,0 +1,108 @@
+// What lies on the lips of a portrait: a hand of the skin's own colour, a finger at one side, or the
+// tongue.
+import { type Lab, labAt, median } from '../imaging/colour.ts';
+import type { RgbImage } from '../imaging/image.ts';
+import { dilate } from '../imaging/mask.ts';
+import { MouthFrame } from '../regions/mouth-frame.ts';
+import type { Crop } from './crop.ts';
+import { indicesWhere, outlineMask } from './exposure.ts';
+import { type Landmarks, LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER } from './landmarks.ts';
+
+// Thresholds, in L* and a*, measured on 183 faces of photographs, paintings and renderings.
+/** Lips that are no redder than the skin by this, and lighter than it, are not seen. */
+const REDDER = { upper: 3, lower: 4 } as const;
+/** One end of the lower lip is lighter than the rest by this: a finger. Lamps from a side reach 18. */
+const FINGER = 22;
+/** Opening of a mouth through which a tongue comes, share of its width. */
+const TONGUE_OPENING = 0.25;
+/** A tongue before the lower lip is less red than the skin, and than the upper lip by this. */
+const PALE_TONGUE = 2;
+/** Share of a wide opening that a tongue fills. Laughter and speech reach 0.41. */
+const TONGUE_SHARE = 0.45;
+const WIDE_OPENING = 0.45;
+
+/** What lies on the lips. */
+export interface LipEvidence {
+  /** The lips are neither redder nor darker than the skin round them. */
+  readonly none: boolean;
+  /** One end of the lower lip has another light than the rest. */
+  readonly finger: boolean;
+  /** The tongue is out. */
+  readonly tongue: boolean;
+}
+
+/**
+ * Looks at the lips in five parts.
+ * @param opening distance between the inner lips, share of the distance between the inner corners
+ */
+export function lipEvidence(
+  { image, points }: Pick<Crop, 'image' | 'points'>,
+  opening: number,
+): LipEvidence {
+  const frame = new MouthFrame(points);
+  const between = (a: readonly number[], b: readonly number[]): ReturnType<typeof outlineMask> =>
+    outlineMask(image, points, [...a, ...b.toReversed()]);
+  const outer = between(UPPER_OUTER, LOWER_OUTER);
+  const near = dilate(outer, Math.round(0.12 * frame.halfWidth));
+  const far = dilate(outer, Math.round(0.45 * frame.halfWidth));
+  const skin = typical(
+    image,
+    indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0),
+  );
+  const upperMask = between(UPPER_OUTER, UPPER_INNER);
+  const upper = typical(
+    image,
+    indicesWhere(upperMask, (i) => upperMask.data[i]! > 0.8),
+  );
+  const lower = fifthsOf(image, points, frame);
+  if (!skin || !upper || lower.length < 5) {
+    return { none: false, finger: false, tongue: false };
+  }
+  const middle = lower.slice(1, 4);
+  const redness = Math.max(...middle.map(({ a }) => a - skin.a));
+  const [left, right] = [lower[0]!.l, lower[4]!.l];
+  const inside = between(UPPER_INNER, LOWER_INNER);
+  const shown = indicesWhere(inside, (i) => inside.data[i]! > 0.9).map((i) => labAt(image, i));
+  const tongue = shown.filter(({ l, a }) => a > upper.a - 4 && l > 0.6 * upper.l).length;
+  return {
+    none:
+      upper.a - skin.a < REDDER.upper &&
+      redness < REDDER.lower &&
+      Math.min(...middle.map(({ l }) => l)) > skin.l,
+    finger:
+      Math.max(
+        left - Math.max(lower[1]!.l, lower[2]!.l),
+        right - Math.max(lower[2]!.l, lower[3]!.l),
+      ) > FINGER,
+    tongue:
+      (opening > TONGUE_OPENING && redness < Math.min(0, upper.a - skin.a - PALE_TONGUE)) ||
+      (opening > WIDE_OPENING && tongue > TONGUE_SHARE * shown.length),
+  };
+}
+
+/** Median colours of five parts of the lower lip, from left to right; fewer when a part is empty. */
+function fifthsOf(image: RgbImage, points: Landmarks, frame: MouthFrame): Lab[] {
+  const lip = outlineMask(image, points, [...LOWER_OUTER, ...LOWER_INNER.toReversed()]);
+  const pixels = indicesWhere(lip, (i) => lip.data[i]! > 0.8).map((i) => ({
+    i,
+    x:
+      frame.toLocal((i % image.width) + 0.5, Math.floor(i / image.width) + 0.5).x / frame.halfWidth,
+  }));
+  return [-0.6, -0.3, 0, 0.3, 0.6].flatMap((middle) => {
+    const part = pixels.filter(({ x }) => Math.abs(x - middle) < 0.15).map(({ i }) => i);
+    return typical(image, part) ?? [];
+  });
+}
+
+/** The median colour; undefined of no pixels. */
+function typical(image: RgbImage, indices: readonly number[]): Lab | undefined {
+  if (indices.length === 0) {
+    return undefined;
+  }
+  const labs = indices.map((i) => labAt(image, i));
+  return {
+    l: median(labs.map(({ l }) => l)),
+    a: median(labs.map(({ a }) => a)),
+    b: median(labs.map(({ b }) => b)),
+  };
+}
