@@ -10,6 +10,7 @@ import { after } from '../../base/guard.ts';
 import { type Reply, stream, text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
+import { workerSnapshot } from './worker-snapshot.ts';
 
 const MAX_SECONDS = 60;
 /** How long a thread may take to answer. One that hangs in native code never does. */
@@ -21,7 +22,7 @@ interface Target {
   /** @returns a function that ends the profile and gives it as JSON */
   startProfile(): Promise<() => Promise<string>>;
   /** Stops the thread while the snapshot is made. */
-  snapshot(): Promise<Readable>;
+  snapshot(limitMs: number): Promise<Readable>;
 }
 
 /**
@@ -61,7 +62,10 @@ export function debugRoutes(
         const profile = await worker.startCpuProfile('debug');
         return () => profile.stop();
       },
-      snapshot: () => worker.getHeapSnapshot(),
+      snapshot: (limitMs) =>
+        workerSnapshot(worker, limitMs).catch(() => {
+          throw noAnswer();
+        }),
     };
   }
 
@@ -110,7 +114,7 @@ export function debugRoutes(
         const target = find(query.thread);
         const release = occupy();
         try {
-          const snapshot = await answerOf(target.snapshot(), answerLimitMs, (late) => {
+          const snapshot = await answerOf(target.snapshot(answerLimitMs), answerLimitMs, (late) => {
             late.destroy();
           });
           return await stream('application/json', chunksOf(snapshot, release));
