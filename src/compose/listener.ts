@@ -60,8 +60,11 @@ export async function openListener(core: ServerCore, parts: ServerSessions): Pro
   };
   if (config.ADMIN_PORT !== undefined) {
     const threads = () => [
-      ...pool.handles.flatMap((handle) => handle.threads),
-      ...parts.conversations.threads,
+      ...[...pool.handles.flatMap((handle) => handle.threads), ...parts.conversations.threads].map(
+        (worker) => ({ name: worker.threadName, worker }),
+      ),
+      ...services.jobThreads,
+      ...parts.videos.jobThreads,
     ];
     const admin = await startAdminServer({
       ...shared,

@@ -2,7 +2,7 @@
 // threads of their jobs.
 import type { Config } from '../config.ts';
 import type { Logger } from '../base/log.ts';
-import { createJobPool, type JobPool } from '../jobs/job-pool.ts';
+import { createJobPool, type JobPool, type NamedThread } from '../jobs/job-pool.ts';
 import { Agents } from './accounts/agents.ts';
 import { ApiKeys } from './accounts/api-keys.ts';
 import { AutoTokens } from './accounts/auto-tokens.ts';
@@ -50,6 +50,8 @@ export interface Services {
   readonly faceCatalog: FaceCatalog;
   /** The thread that parses large request bodies. */
   readonly bodyPool: JobPool;
+  /** Those that make faces, and the one that parses bodies, while they run. */
+  readonly jobThreads: readonly NamedThread[];
   /** Stops running jobs; the next start takes them up again. */
   close(): Promise<void>;
 }
@@ -66,8 +68,8 @@ export async function openServices(options: ServiceOptions): Promise<Services> {
     capacity: config.MAX_QUEUED_JOBS,
   });
   await queue.reclaim();
-  const facePool = createJobPool(config.JOB_THREADS, jobCpus);
-  const bodyPool = createJobPool(1, jobCpus);
+  const facePool = createJobPool('face-job', config.JOB_THREADS, jobCpus);
+  const bodyPool = createJobPool('body-job', 1, jobCpus);
   const faces = new Faces({
     store,
     records: new FaceRecords(store),
@@ -92,6 +94,9 @@ export async function openServices(options: ServiceOptions): Promise<Services> {
     faces,
     faceCatalog: new FaceCatalog(faces),
     bodyPool,
+    get jobThreads() {
+      return [...facePool.threads, ...bodyPool.threads];
+    },
     async close() {
       await faces.close();
       await Promise.all([facePool.close(), bodyPool.close()]);

@@ -6,7 +6,7 @@
 // `stop` flag, look at it between two steps, and end by themselves.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { MessagePort } from 'node:worker_threads';
+import type { MessagePort, Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { after } from '../base/guard.ts';
 import type { StopFlag } from '../base/stop-flag.ts';
@@ -37,6 +37,12 @@ export interface RunOptions {
   readonly transfer?: readonly (ArrayBuffer | MessagePort)[];
 }
 
+/** A thread by its name; null: Node knows none. */
+export interface NamedThread {
+  readonly name: string | null;
+  readonly worker: Worker;
+}
+
 /** A pool of job threads. */
 export interface JobPool {
   /**
@@ -47,6 +53,8 @@ export interface JobPool {
   run<Result>(task: JobTask, value: unknown, options: RunOptions): Promise<Result>;
   /** Number of tasks that run or wait for a thread. */
   readonly load: number;
+  /** The threads that run now, named after the pool and the number that Node gave to each. */
+  readonly threads: readonly NamedThread[];
   /** Ends all threads. Running tasks reject; those with a stop flag end by themselves. */
   close(): Promise<void>;
 }
@@ -66,10 +74,12 @@ const PIN_THREAD = pathToFileURL(path.join(import.meta.dirname, 'pin-thread.ts')
 
 /**
  * Creates a pool. Its threads start on demand.
+ * @param name of the work, for those who look at its threads
+ * @param threads how many at most
  * @param cpus the CPUs that the threads may use; empty for all. Even at the lowest priority a
  * thread takes milliseconds from a video frame when it runs on the core of a media worker.
  */
-export function createJobPool(threads: number, cpus: readonly number[]): JobPool {
+export function createJobPool(name: string, threads: number, cpus: readonly number[]): JobPool {
   const pool = new Piscina({
     ...(cpus.length > 0
       ? { execArgv: [...process.execArgv, '--import', PIN_THREAD], workerData: { cpus } }
@@ -127,6 +137,9 @@ export function createJobPool(threads: number, cpus: readonly number[]): JobPool
     },
     get load() {
       return pool.queueSize + pool.threads.length;
+    },
+    get threads() {
+      return pool.threads.map((worker) => ({ name: `${name}-${worker.threadId}`, worker }));
     },
     async close() {
       for (const stop of stoppable.values()) {

@@ -29,7 +29,7 @@ test('job threads run on the given CPUs at the lowest priority; the caller does 
   );
   const cpu = native.allowedCpus()[0]!;
   const before = new Set(threads().map(({ id }) => id));
-  const pool = createJobPool(1, [cpu]);
+  const pool = createJobPool('test', 1, [cpu]);
   try {
     assert.deepEqual(
       await pool.run(
@@ -51,7 +51,7 @@ test('job threads run on the given CPUs at the lowest priority; the caller does 
 });
 
 test('a face that is over its time, or whose pool closes, ends by itself', async () => {
-  const pool = createJobPool(1, []);
+  const pool = createJobPool('test', 1, []);
   const create = (timeoutMs: number): Promise<unknown> => {
     const stop = stopFlag();
     const task = { image: portraitOf('ava'), name: 'test', stop };

@@ -3,10 +3,10 @@
 import { Session } from 'node:inspector/promises';
 import type { Readable } from 'node:stream';
 import { getHeapSnapshot } from 'node:v8';
-import type { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { after } from '../../base/guard.ts';
+import type { NamedThread } from '../../jobs/job-pool.ts';
 import { type Reply, stream, text } from '../http/reply.ts';
 import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
@@ -26,11 +26,11 @@ interface Target {
 }
 
 /**
- * @param threads the threads beside the main one that run now; each is known by its name
+ * @param threads the threads beside the main one that run now
  * @param answerLimitMs how long a thread may take to answer
  */
 export function debugRoutes(
-  threads: () => readonly Worker[],
+  threads: () => readonly NamedThread[],
   answerLimitMs = ANSWER_LIMIT_MS,
 ): Route[] {
   let isBusy = false;
@@ -52,9 +52,9 @@ export function debugRoutes(
       return mainThread;
     }
     const running = threads();
-    const worker = running.find(({ threadName }) => threadName === name);
+    const worker = running.find((thread) => thread.name === name)?.worker;
     if (worker === undefined) {
-      const names = [MAIN, ...running.map(({ threadName }) => threadName)].join(', ');
+      const names = [MAIN, ...running.map((thread) => thread.name)].join(', ');
       throw invalidField('query', 'thread', `There is no thread of this name. There are: ${names}`);
     }
     return {
@@ -73,7 +73,11 @@ export function debugRoutes(
     .string()
     .max(30)
     .default(MAIN)
-    .describe('`main`, `worker-0` and so on, `inference-0`, `talk` or `detector`.');
+    .describe(
+      '`main`, `worker-0` and so on, `inference-0`, `talk`, `detector`; of jobs that run now ' +
+        '`face-job-7`, `video-job-8`, `audio-job-9`, `body-job-10`, with the number of the thread. ' +
+        'The refusal of an unknown name lists all.',
+    );
   return [
     route({
       method: 'GET',

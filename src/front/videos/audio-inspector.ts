@@ -1,5 +1,5 @@
 // Inspects uploaded audio before it is queued: whether it can be decoded, and how long it is.
-import { createJobPool, type JobPool } from '../../jobs/job-pool.ts';
+import { createJobPool, type JobPool, type NamedThread } from '../../jobs/job-pool.ts';
 import { inspectAudio, type AudioInput } from '../../jobs/video/audio/open-audio.ts';
 import { AudioError } from '../../jobs/video/audio/pcm-stream.ts';
 import type { InspectResult } from '../../jobs/video/inspect-audio-task.ts';
@@ -18,7 +18,12 @@ export class AudioInspector {
 
   /** @param cpus where its thread may run; empty: anywhere */
   constructor(cpus: readonly number[]) {
-    this.#pool = createJobPool(1, cpus);
+    this.#pool = createJobPool('audio-job', 1, cpus);
+  }
+
+  /** The thread that inspects, while it runs. */
+  get threads(): readonly NamedThread[] {
+    return this.#pool.threads;
   }
 
   /** Whether audio of any format would be inspected now. */

@@ -6,6 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
+import type { NamedThread } from '../../jobs/job-pool.ts';
 import type { AudioInput } from '../../jobs/video/audio/open-audio.ts';
 import { frameCount, PLAYLIST_NAME, segmentCount } from '../../jobs/video/hls.ts';
 import type { Meter } from '../../metrics/catalogue.ts';
@@ -224,6 +225,11 @@ export class StaticVideoService implements StaticVideos {
 
   async openMp4(id: string): Promise<FileSource | undefined> {
     return await this.#files.openMp4(id);
+  }
+
+  /** The threads that work now. */
+  get jobThreads(): readonly NamedThread[] {
+    return [...this.#renderer.threads, ...this.#inspector.threads];
   }
 
   /** Stops what runs; the next start begins it again. */

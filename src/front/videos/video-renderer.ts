@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { MessageChannel } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
-import { createJobPool, type JobPool } from '../../jobs/job-pool.ts';
+import { createJobPool, type JobPool, type NamedThread } from '../../jobs/job-pool.ts';
 import { stopFlag } from '../../base/stop-flag.ts';
 import type {
   RenderedPiece,
@@ -55,7 +55,12 @@ export class VideoRenderer {
     this.#files = files;
     this.#motion = motion;
     this.#semaphore = new FairSemaphore(threads);
-    this.#pool = createJobPool(threads * VIDEOS_A_THREAD, cpus);
+    this.#pool = createJobPool('video-job', threads * VIDEOS_A_THREAD, cpus);
+  }
+
+  /** The threads that run. */
+  get threads(): readonly NamedThread[] {
+    return this.#pool.threads;
   }
 
   /** The permit of one rendering, which tells how long it worked. Close it afterwards. */

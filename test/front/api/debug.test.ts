@@ -7,6 +7,7 @@ import type { Logger } from '../../../src/base/log.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { debugRoutes } from '../../../src/front/api/debug.ts';
 import { type HttpServer, startAdminServer } from '../../../src/front/http-server.ts';
+import type { NamedThread } from '../../../src/jobs/job-pool.ts';
 import { startTestFront, type TestFront } from '../harness.ts';
 
 let front: TestFront;
@@ -14,7 +15,11 @@ let admin: Pick<HttpServer, 'url' | 'close'>;
 let impatient: typeof admin;
 let operatorKey: string;
 const lines: Record<string, unknown>[] = [];
-const threads: Worker[] = [];
+const workers: Worker[] = [];
+const threads = (): NamedThread[] => [
+  ...workers.map((worker) => ({ name: worker.threadName, worker })),
+  ...front.services.jobThreads,
+];
 beforeAll(async () => {
   front = await startTestFront();
   const keep = (fields: Record<string, unknown>): void => {
@@ -25,7 +30,7 @@ beforeAll(async () => {
     startAdminServer({
       config: loadConfig({}),
       port: 0,
-      routes: [...front.routes, ...debugRoutes(() => threads, answerLimitMs)],
+      routes: [...front.routes, ...debugRoutes(threads, answerLimitMs)],
       apiKeys: front.services.apiKeys,
       bodyBudget: front.bodyBudget,
       onRequest: () => {},
@@ -73,7 +78,7 @@ test('profile and snapshot of another thread, with an audit line; an unknown nam
     setInterval(findMe, 25); globalThis.kept = Array(1000).fill('keptInThisThread');
     require('node:worker_threads').parentPort.postMessage('up');`;
   const worker = new Worker(busy, { eval: true, name: 'worker-0' });
-  threads.push(worker);
+  workers.push(worker);
   try {
     await once(worker, 'message');
     lines.length = 0;
@@ -102,9 +107,32 @@ test('profile and snapshot of another thread, with an audit line; an unknown nam
     assert.ok([200, 422, 503].includes(late.status), `${late.status}`);
     await late.text();
   } finally {
-    threads.length = 0;
+    workers.length = 0;
     await worker.terminate();
   }
+});
+
+test('the thread of a job has a profile and a snapshot while it works', async () => {
+  const { bodyPool } = front.services;
+  const chunks = [Buffer.from(`{"audio":"${'keptInTheJob'.repeat(200_000)}"}`)];
+  const parse = (): Promise<unknown> =>
+    bodyPool.run('audioBody', { chunks, fields: ['audio'] }, { timeoutMs: 60_000 });
+  await parse();
+  const unknown = await get('/debug/cpu-profile?thread=body-job');
+  const [name] = /body-job-\d+/.exec(await unknown.text()) as string[];
+  let isOver = false;
+  const profiled = get(`/debug/cpu-profile?thread=${name}&seconds=0.5`).finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await parse();
+  }
+  const profile = await profiled;
+  assert.equal(profile.status, 200);
+  assert.match(await profile.text(), /jobs\/parse-audio-body\.ts/);
+  const snapshot = await get(`/debug/heap-snapshot?thread=${name}`);
+  assert.equal(snapshot.status, 200);
+  assert.match(await snapshot.text(), /parse-audio-body/);
 });
 
 test('a thread that does not answer is told, and the next request is served', async () => {
@@ -112,7 +140,7 @@ test('a thread that does not answer is told, and the next request is served', as
     parentPort.postMessage('up');
     require('node:child_process').execFileSync('sleep', ['2']);`;
   const worker = new Worker(hangs, { eval: true, name: 'worker-1' });
-  threads.push(worker);
+  workers.push(worker);
   try {
     await once(worker, 'message');
     const path = '/debug/heap-snapshot?thread=worker-1';
@@ -124,7 +152,7 @@ test('a thread that does not answer is told, and the next request is served', as
       200,
     );
   } finally {
-    threads.length = 0;
+    workers.length = 0;
     await worker.terminate();
   }
 });
