@@ -1,6 +1,6 @@
 // Types of go-program.mjs.
 
 /** Programs that it builds. */
-export type GoProgram = 'livekit-server' | 'versitygw';
+export type GoProgram = 'livekit-server' | 'versitygw' | 'helm' | 'kubeconform';
 export function findGoProgram(name: GoProgram): string | undefined;
 export function buildGoProgram(name: GoProgram, log: (line: string) => void): string;

@@ -1,7 +1,7 @@
-// Builds the Go programs that tests use where they are at hand: a LiveKit server and an S3 server,
-// once a machine (`npm run setup -- --livekit`, `--s3`). As a program it builds the named one, or says
-// by its exit code whether it is there: `go-program.mjs livekit-server --check`. Plain JavaScript, as
-// scripts/setup.mjs.
+// Builds the Go programs that tests use where they are at hand: a LiveKit server, an S3 server, Helm
+// and kubeconform, once a machine (`npm run setup -- --livekit`, `--s3`, `--kubernetes`). As a program
+// it builds the named one, or says by its exit code whether it is there:
+// `go-program.mjs livekit-server --check`. Plain JavaScript, as scripts/setup.mjs.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -23,10 +23,22 @@ const PROGRAMS = {
     installed: 'versitygw',
     setting: 'VERSITYGW',
   },
+  helm: {
+    version: '3.16.4',
+    module: 'helm.sh/helm/v3/cmd/helm',
+    installed: 'helm',
+    setting: 'HELM',
+  },
+  kubeconform: {
+    version: '0.7.0',
+    module: 'github.com/yannh/kubeconform/cmd/kubeconform',
+    installed: 'kubeconform',
+    setting: 'KUBECONFORM',
+  },
 };
 
 /** Where programs are once they have been built; outside of the checkout, for all of a user's. */
-const cacheFolder = () =>
+export const cacheFolder = () =>
   path.join(process.env.XDG_CACHE_HOME ?? path.join(os.homedir(), '.cache'), 'mouthpiece');
 const builtFile = (name) => path.join(cacheFolder(), `${name}-${PROGRAMS[name].version}`);
 
@@ -73,7 +85,7 @@ export function buildGoProgram(name, log) {
       throw new Error(`${name} could not be built: ${reason}`);
     }
     mkdirSync(path.dirname(file), { recursive: true });
-    renameOrCopy(path.join(work, installed), file);
+    renameOrCopy(name, path.join(work, installed), file);
     return file;
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -81,11 +93,11 @@ export function buildGoProgram(name, log) {
 }
 
 /** A rename within the file system of the cache, so that nobody sees half a program. */
-function renameOrCopy(from, to) {
+function renameOrCopy(name, from, to) {
   const near = `${to}.${process.pid}`;
   const copied = spawnSync('cp', [from, near], { encoding: 'utf8' });
   if (copied.status !== 0) {
-    throw new Error(`livekit-server could not be stored: ${copied.stderr.trim()}`);
+    throw new Error(`${name} could not be stored: ${copied.stderr.trim()}`);
   }
   renameSync(near, to);
 }

@@ -104,12 +104,32 @@ function runChild(node, args, env) {
   );
 }
 
-/** Builds a server that some tests use. @throws SetupError */
-function goProgram(name) {
-  try {
-    return buildGoProgram(name, (line) => console.error(`[setup] ${line}`));
-  } catch (error) {
-    throw new SetupError(error.message);
+/** By option of the set-up: what some tests use where it is at hand, and what makes it. */
+const OPTIONAL = {
+  '--livekit': [['livekit-server', buildGoProgram]],
+  '--s3': [['versitygw', buildGoProgram]],
+  '--kubernetes': [
+    ['helm', buildGoProgram],
+    ['kubeconform', buildGoProgram],
+    ['kubernetes-schemas', writeSchemas],
+  ],
+};
+
+/** It parses YAML with a package of npm, which only the set-up installs. */
+async function writeSchemas(_name, log) {
+  const { writeKubernetesSchemas } = await import('./kubernetes-schemas.mjs');
+  return writeKubernetesSchemas(log);
+}
+
+/** @throws SetupError */
+async function makeOptional(options) {
+  const log = (line) => console.error(`[setup] ${line}`);
+  for (const [name, make] of options.flatMap((option) => OPTIONAL[option] ?? [])) {
+    try {
+      log(`${name} is ${await make(name, log)}`);
+    } catch (error) {
+      throw new SetupError(error.message);
+    }
   }
 }
 
@@ -120,12 +140,7 @@ try {
     log: (line) => console.error(`[setup] ${line}`),
   });
   if (task === 'setup') {
-    if (args.includes('--livekit')) {
-      console.error(`[setup] livekit-server is ${goProgram('livekit-server')}`);
-    }
-    if (args.includes('--s3')) {
-      console.error(`[setup] versitygw is ${goProgram('versitygw')}`);
-    }
+    await makeOptional(args);
     process.exit(0);
   } else if (task === 'test') {
     process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env, node });

@@ -1,13 +1,16 @@
 // The compose file of a cluster, its balancer, and the Helm chart, checked without an engine or a
-// cluster: what they set are settings of the server, and load; what they name exists. With helm and
-// kubernetes-validate (PyPI) at hand, the chart is rendered and held to the schemas of Kubernetes.
+// cluster: what they set are settings of the server, and load; what they name exists. With Helm and
+// kubeconform at hand, the chart is rendered and held to the schemas of Kubernetes, KEDA and the
+// Prometheus operator.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync, mkdtempSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { findGoProgram } from '../../scripts/go-program.mjs';
+import { KUBERNETES_VERSION, schemaLocation } from '../../scripts/kubernetes-schemas.mjs';
 import { SETTINGS, loadConfig } from '../../src/config.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -212,22 +215,72 @@ test('chart: its rules are those of grafana/prometheus', () => {
   }
 });
 
-const HELM = process.env['HELM'] ?? (existsSync(inCache('helm')) ? inCache('helm') : 'helm');
+const HELM = findGoProgram('helm') ?? 'helm';
+const KUBECONFORM = findGoProgram('kubeconform') ?? 'kubeconform';
+const SCHEMAS = schemaLocation();
+const NO_SCHEMAS =
+  'rendered, but not held to the schemas of Kubernetes: npm run setup -- --kubernetes';
+
+type Manifest = any;
+
+/** Holds manifests to the schemas. @returns how many are valid, and what is said of the others */
+function conform(manifests: readonly Manifest[]): { valid: number; refusals: string[] } {
+  const args = ['-strict', '-summary', '-output', 'json', '-schema-location', SCHEMAS!];
+  const { stdout, stderr } = spawnSync(KUBECONFORM, args, {
+    input: manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n'),
+    encoding: 'utf8',
+  });
+  assert.match(stdout, /^\{/, stderr);
+  const { resources = [], summary } = JSON.parse(stdout);
+  return {
+    valid: summary.valid,
+    refusals: resources.map(
+      ({ kind, status, msg }: Record<string, string>) => `${kind} ${status}: ${msg}`,
+    ),
+  };
+}
+
+/** Manifests that no cluster would take, by what is said of them: a change of each kind's. */
+const BROKEN: readonly [kind: string, change: (manifest: Manifest) => void, said: RegExp][] = [
+  ['Deployment', ({ spec }) => (spec.replicas = 'two'), /replicas.*got string, want integer/],
+  [
+    'Deployment',
+    ({ spec }) => (spec.template.spec.hostNetwrok = true),
+    /additional properties 'hostNetwrok' not allowed/,
+  ],
+  [
+    'Deployment',
+    ({ spec }) => delete spec.template.spec.containers[0].name,
+    /missing property 'name'/,
+  ],
+  ['Service', ({ spec }) => (spec.ports[0].port = 'http'), /got string, want integer/],
+  ['PodDisruptionBudget', ({ spec }) => (spec.maxUnavailable = true), /got boolean/],
+  ['NetworkPolicy', ({ spec }) => (spec.ingress[0].ports[0].endport = 9), /endport/],
+  ['ServiceMonitor', ({ spec }) => delete spec.selector, /missing property 'selector'/],
+  ['PrometheusRule', ({ spec }) => (spec.groups[0].rules[0].record = 5), /got number/],
+  ['ScaledObject', ({ spec }) => (spec.triggers[0].metadata.threshold = 1), /got number/],
+  ['HorizontalPodAutoscaler', ({ spec }) => (spec.maxReplica = 4), /maxReplica/],
+  ['Deployment', (manifest) => (manifest.apiVersion = 'apps/v9'), /could not find schema/],
+];
+
+/** The chart's manifests with the values of an example. */
+function render(file: string, ...more: string[]): Manifest[] {
+  const args = ['--kube-version', KUBERNETES_VERSION, '-f', path.join(CHART, file), ...more];
+  const linted = spawnSync(HELM, ['lint', '--strict', CHART, ...args], { encoding: 'utf8' });
+  assert.equal(linted.status, 0, linted.stdout + linted.stderr);
+  const { stdout, stderr, status } = spawnSync(HELM, ['template', 'x', CHART, ...args], {
+    encoding: 'utf8',
+  });
+  assert.equal(status, 0, stderr);
+  return parseAllDocuments(stdout)
+    .map((document) => document.toJS())
+    .filter((manifest) => manifest !== null);
+}
 
 test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
-  t.skip(!isAtHand(HELM, 'version'), 'helm is not installed (HELM names one)');
-  const python = (...args: string[]): ReturnType<typeof spawnSync> =>
-    spawnSync('python3', ['-m', 'kubernetes_validate', ...args], { encoding: 'utf8' });
-  const canValidate = python('--version').status === 0;
+  t.skip(!isAtHand(HELM, 'version'), 'helm is not here: npm run setup -- --kubernetes');
   for (const file of EXAMPLES) {
-    const args = ['--kube-version', '1.30.0', '-f', path.join(CHART, file)];
-    const linted = spawnSync(HELM, ['lint', '--strict', CHART, ...args], { encoding: 'utf8' });
-    assert.equal(linted.status, 0, linted.stdout + linted.stderr);
-    const { stdout, stderr, status } = spawnSync(HELM, ['template', 'x', CHART, ...args], {
-      encoding: 'utf8',
-    });
-    assert.equal(status, 0, stderr);
-    const manifests = parseAllDocuments(stdout).map((document) => document.toJS());
+    const manifests = render(file);
     const deployment = manifests.find(
       ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'x',
     );
@@ -250,21 +303,21 @@ test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
     const preStop = Number(container.lifecycle.preStop.exec.command[1]);
     assert.ok(spec.terminationGracePeriodSeconds > config.DRAIN_SECONDS + preStop);
     assert.ok(deployment.spec.progressDeadlineSeconds > spec.terminationGracePeriodSeconds);
-    if (canValidate) {
-      const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-chart-'));
-      try {
-        const rendered = path.join(folder, 'rendered.yaml');
-        writeFileSync(rendered, stdout);
-        const checked = python('--strict', '--no-warn', rendered);
-        assert.equal(checked.status, 0, String(checked.stdout) + String(checked.stderr));
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
-    }
   }
-  if (!canValidate) {
-    console.info(
-      'rendered, but not held to the schemas of Kubernetes: pip install kubernetes-validate',
-    );
+});
+
+test('chart: every manifest conforms to the schemas, and broken ones are found', (t) => {
+  t.skip(!isAtHand(HELM, 'version'), 'helm is not here: npm run setup -- --kubernetes');
+  t.skip(SCHEMAS === undefined || !isAtHand(KUBECONFORM, '-v'), NO_SCHEMAS);
+  const all = EXAMPLES.flatMap((file) =>
+    ['keda', 'hpa'].flatMap((kind) => render(file, '--set', `autoscaling.kind=${kind}`)),
+  );
+  assert.deepEqual(conform(all), { valid: all.length, refusals: [] });
+  for (const [kind, change, said] of BROKEN) {
+    const broken = structuredClone(all.find((manifest) => manifest.kind === kind));
+    change(broken);
+    const { valid, refusals } = conform([broken]);
+    assert.deepEqual([valid, refusals.length], [0, 1], kind);
+    assert.match(refusals[0]!, said);
   }
 });

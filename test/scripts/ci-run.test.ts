@@ -62,28 +62,42 @@ function run(
 }
 
 const GO_WORKS = `if [ "$1" = install ]; then
-  case "$*" in *versitygw@*) name=versitygw;; *) name=server;; esac
+  case "$*" in
+    *versitygw@*) name=versitygw;; *helm@*) name=helm;; *kubeconform@*) name=kubeconform;;
+    *) name=server;;
+  esac
   echo program >"$GOBIN/$name"
 fi`;
 
 const BOTH = ['test', 'run test:deep'];
-const WITH_S3 = ['test', 'test -- test/front/store/blob-stores.test.ts', 'run test:deep'];
+const S3 = 'test -- test/front/store/blob-stores.test.ts';
+const SCHEMAS = 'run setup -- --kubernetes';
+const CHART = 'test -- test/ops/deploy-cluster.test.ts';
+const ALL = ['test', S3, SCHEMAS, CHART, 'run test:deep'];
 
 test('without Go the tests run without a livekit-server', (t) => {
   const { code, text, calls } = run(t, {});
   assert.deepEqual([code, calls], [0, BOTH], text);
-  assert.match(text, /no Go: the tests with a real livekit-server versitygw are skipped/);
+  assert.match(
+    text,
+    /no Go: the tests with a real livekit-server versitygw kubeconform helm are skipped/,
+  );
 });
 
-test('the deep tests count, and come when the servers are built, as do those of S3', (t) => {
+test('the deep tests count, and come when all is built, as do those of S3 and the chart', (t) => {
   const built = (name: string): string => `node scripts/go-program.mjs ${name} --check`;
   const npm = `[ $# = 1 ] || { ${built('livekit-server')} && ${built('versitygw')}; }`;
   const passed = run(t, { go: GO_WORKS, npm });
-  assert.deepEqual([passed.code, passed.calls], [0, WITH_S3], passed.text);
+  assert.deepEqual([passed.code, passed.calls], [0, ALL], passed.text);
   const failed = run(t, { go: GO_WORKS, npm: '[ "$1" = test ] || exit 1' });
-  assert.deepEqual([failed.code, failed.calls], [1, WITH_S3]);
+  assert.deepEqual([failed.code, failed.calls], [1, ALL]);
   const failedS3 = run(t, { go: GO_WORKS, npm: '[ "$2" != -- ] || exit 1' });
-  assert.deepEqual([failedS3.code, failedS3.calls], [1, WITH_S3.slice(0, 2)]);
+  assert.deepEqual([failedS3.code, failedS3.calls], [1, ['test', S3]]);
+  const noSchemas = run(t, { go: GO_WORKS, npm: '[ "$2" != setup ] || exit 1' });
+  assert.deepEqual([noSchemas.code, noSchemas.calls], [0, ALL]);
+  assert.match(noSchemas.text, /not held to the schemas of Kubernetes/);
+  const failedChart = run(t, { go: GO_WORKS, npm: '[ "$3" != test/ops/deploy-cluster.test.ts ]' });
+  assert.deepEqual([failedChart.code, failedChart.calls], [1, ALL.slice(0, 4)]);
 });
 
 test('a build that fails, or takes too long, fails nothing', (t) => {
