@@ -1,14 +1,17 @@
 // Two servers on one host take different cores; a third shares and reports it. A server that is
 // killed leaves no claim behind. Servers that do not see each other's sockets, as in containers,
-// lock files.
+// lock files. Servers with CPU sets of their own, as Kubernetes' static CPU manager gives them, pin
+// their workers inside of these.
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, rmdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'vitest';
+import { sleep } from '../../../src/base/time.ts';
 import { type ClaimPlaces, claimCores } from '../../../src/front/placement/core-claims.ts';
+import { native } from '../../../src/native/addon.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 let spaces = 0;
@@ -106,5 +109,108 @@ test('a directory of locks that cannot be used is refused with what to set', asy
       claimCores([0], 1, { ...newSpace(), lockDir }),
       new RegExp(`CORE_LOCK_DIR=${lockDir} cannot be used .*every server on this host may write`),
     );
+  }
+});
+
+/** The command line of a process with a CPU set of its own; undefined: not on this machine. */
+type Confine = (t: TestContext, cpus: string) => readonly string[] | undefined;
+
+/** Makes a cgroup of these CPUs, by the first or the second version. @returns its folder */
+function makeCgroup(cpus: string): string | undefined {
+  for (const hierarchy of ['/sys/fs/cgroup/cpuset', '/sys/fs/cgroup']) {
+    const group = path.join(hierarchy, `mouthpiece-test-${process.pid}-${cpus}`);
+    try {
+      mkdirSync(group);
+      writeFileSync(path.join(group, 'cpuset.cpus'), cpus);
+      writeFileSync(path.join(group, 'cpuset.mems'), '0');
+      return group;
+    } catch {
+      removeCgroup(group);
+    }
+  }
+  return undefined;
+}
+
+/** @returns false while processes are in it */
+function removeCgroup(group: string): boolean {
+  try {
+    rmdirSync(group);
+  } catch {}
+  return !existsSync(group);
+}
+
+/** As a container has it: a cgroup, and a network namespace, in which no claim of others is seen. */
+const inContainer: Confine = (t, cpus) => {
+  const canUnshare = spawnSync('unshare', ['--net', 'true']).status === 0;
+  const group = canUnshare ? makeCgroup(cpus) : undefined;
+  if (group === undefined) {
+    return undefined;
+  }
+  t.onTestFinished(async () => {
+    for (let tries = 0; !removeCgroup(group) && tries < 100; tries++) {
+      await sleep(20);
+    }
+  });
+  return ['sh', '-c', `echo $$ >${group}/cgroup.procs && exec unshare --net "$@"`, 'sh'];
+};
+
+/** Claims a core more than it may use, pins a thread to each as workers do, and says where they are. */
+const PINNED = `
+  import { Worker } from 'node:worker_threads';
+  import { claimCores } from './src/front/placement/core-claims.ts';
+  import { native } from './src/native/addon.ts';
+  const thread = \`
+    import { readFileSync } from 'node:fs';
+    import { parentPort, workerData } from 'node:worker_threads';
+    import { native } from '\${import.meta.resolve('./src/native/addon.ts')}';
+    native.pinThread(Int32Array.of(workerData));
+    const status = readFileSync('/proc/thread-self/status', 'utf8');
+    parentPort.postMessage(/^Cpus_allowed_list:\\s*(.*)$/m.exec(status)[1]);\`;
+  const allowed = native.allowedCpus();
+  const { cpus, shared } = await claimCores(allowed, allowed.length + 1, PLACES);
+  const pinned = await Promise.all(cpus.map((cpu) => new Promise((resolve) => {
+    const url = new URL('data:text/javascript,' + encodeURIComponent(thread));
+    new Worker(url, { workerData: cpu }).once('message', (list) => resolve(Number(list)));
+  })));
+  process.stdout.write(JSON.stringify({ allowed, pinned, shared }));
+  setInterval(() => {}, 1000);`;
+
+test.for<[string, Confine]>([
+  ['an affinity mask', (_t, cpus) => ['taskset', '-c', cpus]],
+  ['a cgroup and a network namespace', inContainer],
+])('servers with CPU sets of their own, by %s, pin inside of these', async ([, confine], t) => {
+  const all = native.allowedCpus();
+  t.skip(all.length < 2, 'there is one CPU only');
+  const half = all.length >> 1;
+  const sets = [all.slice(0, half), all.slice(half)];
+  const places = newSpace();
+  const commands = sets.map((set) => confine(t, set.join(',')));
+  t.skip(commands.includes(undefined), 'no cpuset can be made here: root makes them');
+  const found = await Promise.all(
+    commands.map(async (command) => {
+      const [program, ...args] = [...command!, process.execPath];
+      const child = spawn(
+        program,
+        [
+          ...args,
+          '--disable-warning=ExperimentalWarning',
+          '--input-type=module',
+          '-e',
+          PINNED.replace('PLACES', JSON.stringify(places)),
+        ],
+        { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
+      );
+      t.onTestFinished(() => {
+        child.kill('SIGKILL');
+      });
+      const ended = once(child, 'exit').then(() => assert.fail('it ended'));
+      const [said] = (await Promise.race([once(child.stdout, 'data'), ended])) as [Buffer];
+      return JSON.parse(said.toString()) as Record<'allowed' | 'pinned' | 'shared', number[]>;
+    }),
+  );
+  for (const [index, { allowed, pinned, shared }] of found.entries()) {
+    const set = sets[index]!;
+    assert.deepEqual([allowed, shared], [set, []], 'it knows its own set, and shares with nobody');
+    assert.deepEqual(pinned, [...set.toReversed(), set.at(-1)!]);
   }
 });
