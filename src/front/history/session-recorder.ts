@@ -8,7 +8,12 @@ import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { History, HistoryRecord, HistoryKind } from './history.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
-import { JOURNAL_HEARTBEAT, JOURNAL_BEGIN, JOURNAL_END, JOURNAL_LOST } from '../store/scripts.ts';
+import {
+  JOURNAL_HEARTBEAT,
+  JOURNAL_BEGIN,
+  JOURNAL_END,
+  JOURNAL_LOST,
+} from '../store/journal-scripts.ts';
 
 /** A session when it begins. */
 export interface SessionStart {

@@ -82,7 +82,16 @@ export const TOUCH_SLOTS = script(
   'touch-slots',
   `
 ${NOW_MS}
-for i = 2, #ARGV do redis.call('ZADD', KEYS[1], now + tonumber(ARGV[1]), ARGV[i]) end
+local expiry = now + tonumber(ARGV[1])
+-- One call for many: each costs more than what it does, and is written to the log by itself.
+for from = 2, #ARGV, 1000 do
+  local slots = {}
+  for i = from, math.min(from + 999, #ARGV) do
+    slots[#slots + 1] = expiry
+    slots[#slots + 1] = ARGV[i]
+  end
+  redis.call('ZADD', KEYS[1], unpack(slots))
+end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return #ARGV - 1`,
 );
@@ -128,7 +137,7 @@ export const TOUCH_CLAIM = script(
   `
 local holder = redis.call('HGET', KEYS[1], 'sessionId')
 if holder and holder ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'sessionId', ARGV[1], 'serverId', ARGV[2])
+if not holder then redis.call('HSET', KEYS[1], 'sessionId', ARGV[1], 'serverId', ARGV[2]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1 + redis.call('HDEL', KEYS[1], 'wanted')`,
 );
@@ -175,69 +184,6 @@ if #found == 0 then return {{}, {}, {}} end
 local ids, scores = {}, {}
 for i = 1, #found, 2 do ids[#ids + 1] = found[i]; scores[#scores + 1] = found[i + 1] end
 return {ids, scores, redis.call('HMGET', KEYS[2], unpack(ids))}`,
-);
-
-// The journal of live sessions. Heartbeats have the time of Redis and show whether a session is
-// lost. Each record also has the duration of the session by the monotonic clock of its server. That
-// duration is accounted when the server dies.
-
-/** Begins a journal record. KEYS: heartbeats, records. ARGV: id, record, duration so far ms. */
-export const JOURNAL_BEGIN = script(
-  'journal-begin',
-  `
-${NOW_MS}
-redis.call('ZADD', KEYS[1], now, ARGV[1])
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2], 'ms:' .. ARGV[1], ARGV[3])
-return 1`,
-);
-
-/**
- * Updates heartbeats of sessions that are in the journal. KEYS: heartbeats, records. ARGV: id,
- * duration so far ms, id, ...
- */
-export const JOURNAL_HEARTBEAT = script(
-  'journal-heartbeat',
-  `
-${NOW_MS}
-for i = 1, #ARGV, 2 do
-  if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1 then
-    redis.call('ZADD', KEYS[1], now, ARGV[i])
-    redis.call('HSET', KEYS[2], 'ms:' .. ARGV[i], ARGV[i + 1])
-  end
-end
-return #ARGV / 2`,
-);
-
-/** Ends a journal record. KEYS: heartbeats, records. ARGV: id. */
-export const JOURNAL_END = script(
-  'journal-end',
-  `
-redis.call('ZREM', KEYS[1], ARGV[1])
-return redis.call('HDEL', KEYS[2], ARGV[1], 'ms:' .. ARGV[1])`,
-);
-
-/**
- * Finds lost sessions. KEYS: heartbeats, records. ARGV: silence after which a session is lost, ms;
- * 0: all sessions. Returns id, last heartbeat ms, duration ms ('' for records of an earlier
- * version), record, id, ...
- */
-export const JOURNAL_LOST = script(
-  'journal-lost',
-  `
-${NOW_MS}
-local before = ARGV[1] == '0' and '+inf' or now - tonumber(ARGV[1])
-local lost = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'WITHSCORES', 'LIMIT', 0, 500)
-local out = {}
-for i = 1, #lost, 2 do
-  local found = redis.call('HMGET', KEYS[2], lost[i], 'ms:' .. lost[i])
-  if found[1] then
-    out[#out + 1] = lost[i]; out[#out + 1] = lost[i + 1]
-    out[#out + 1] = found[2] or ''; out[#out + 1] = found[1]
-  else
-    redis.call('ZREM', KEYS[1], lost[i])
-  end
-end
-return out`,
 );
 
 /**
