@@ -31,6 +31,9 @@ small(cluster, {
   relayedPingP50Ms: [0.05, 200],
   relayCpuPercent: [-20, 50],
   redisCores: [0.001, 50],
+  commandsPerSecond: [500, 2500],
+  noticeMs: [3900, 20_000],
+  claimableMs: [3900, 30_000],
 });
 
 /** A proxy in front of the server that passes all on but /metrics, as operators do. */
