@@ -108,6 +108,7 @@ Character samuel() {
   c.backdropDark = {.22f, .16f, .12f};
   c.yaw = -.03f;
   c.seed = 44;
+  c.lipLine = .45f;
   c.smile = .030f;
   c.smirk = .2f;
   c.roll = .02f;

@@ -33,7 +33,7 @@ float scalpMask(const Character& c, Vec3 p) {
     m *= mix(.12f, 1.f, smoothstep(-.05f, .50f, p.y));
   }
   if (c.hair == Hair::kCurly) {
-    m *= smoothstep(-.20f, -.05f, p.y);
+    m *= smoothstep(-.06f, .20f, p.y) * mix(.30f, 1.f, smoothstep(.10f, .50f, p.y));
   }
   if (c.hair == Hair::kReceding) {
     m *= std::max(smoothstep(.55f, .30f, p.y), smoothstep(.05f, -.2f, p.z) * .25f);
@@ -65,7 +65,7 @@ Style styleOf(const Character& c) {
     case Hair::kBob:
       return {170000, 1.30f, .14f, .40f, .80f, .22f, .11f, .045f, .014f, .9f, .085f, .45f, 1900};
     case Hair::kCurly:
-      return {130000, .34f, .35f, 1.0f, .95f, .02f, .0f, .34f, .020f, 12.f, .22f, .50f, 6500, 0};
+      return {120000, .36f, .45f, 1.0f, .95f, .02f, .0f, .24f, .024f, 10.f, .21f, .78f, 4200, 0};
     case Hair::kCropped:
       return {120000, .075f, .40f, .8f,  .95f, .02f, .0f,
               .34f,   .008f, 18.f, .03f, .45f, 7000, .008f};
@@ -139,7 +139,8 @@ float lengthAt(const Character& c, Vec3 p) {
     return mix(.24f, 1.f, smoothstep(.42f, .74f, p.y));
   }
   if (c.hair == Hair::kCurly) {
-    return mix(.35f, 1.f, smoothstep(.25f, .70f, p.y)) *
+    // Faded at the sides.
+    return mix(.07f, 1.f, smoothstep(.34f, .90f, p.y + .05f * (noise(p * 8) - .5f))) *
            mix(.55f, 1.f, smoothstep(.62f, .40f, p.z));
   }
   return 1;
@@ -317,11 +318,13 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     std::vector<Vec3> own =
         grow(head, mine, root, random, isLoose ? layer + random.between(.2f, .7f) : layer);
     const float stray = isLoose ? 0.f : random.uniform() < .10f ? .2f : random.between(.5f, 1.f);
-    const float phase = guide.phase + .5f * random.normal();
+    // A curl is a clump whose hairs turn together.
+    const bool isCurly = c.hair == Hair::kCurly;
+    const float phase = guide.phase + (isCurly ? .25f : .5f) * random.normal();
     // A clump has finer ones within.
     const int within = int(random.uniform() * 7);
     const auto part = [&](int axis) { return hash(best, within, axis) - .5f; };
-    const Vec3 offset = Vec3{part(1), part(2), part(3)} * .075f +
+    const Vec3 offset = Vec3{part(1), part(2), part(3)} * (isCurly ? .035f : .075f) +
                         Vec3{random.normal(), random.normal(), random.normal()} * .007f;
     std::vector<Vec3> line;
     const int count = int(std::min(own.size(), guide.points.size()));
@@ -367,7 +370,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
     }
     s.radius = (c.hair == Hair::kCurly ? .0019f : .0016f) * random.between(.6f, 1.2f) *
                mix(.5f, 1.f, edge) * (isLoose ? .7f : 1.f);
-    s.gloss = (style.curlTurns > 4 ? .25f : 1.f) * random.between(.5f, 1.5f);
+    s.gloss = (isCurly ? .55f : curls ? .25f : 1.f) * random.between(.5f, 1.5f);
     s.taper = .3f;
     s.onSkin = false;
     s.points = std::move(line);
