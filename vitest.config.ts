@@ -29,7 +29,7 @@ const withBrowser = {
   retry: 1,
 } as const;
 
-/** Three files on two cores: many tests wait for a process or a timer. */
+/** Three files on two cores: many tests wait for a process or a timer. Four spoil timed ones. */
 const maxWorkers = Math.min(3, availableParallelism() + 1);
 const ONE_BY_ONE = { maxWorkers: 1, fileParallelism: false } as const;
 const FIRST = { ...ONE_BY_ONE, sequence: { groupOrder: 0 } } as const;
@@ -86,12 +86,18 @@ const FUNCTIONAL = [
 const STRICT = ['browser-media', 'frame-loop', 'pixels-against-phonemes'].map(scenario);
 
 /**
- * What takes minutes beside a change that it hardly ever concerns: builds of its own, benches that
- * need the machine or wait long, a real livekit-server and agents in its rooms.
+ * What takes long beside a change that it hardly ever concerns: builds of the C++ core with
+ * sanitizers, benches that need the machine or wait long, tools for those who judge faces, a real
+ * livekit-server and agents in its rooms.
  */
 const DEEP = [
+  'bench/front',
   'bench/long',
+  'bench/network',
   'native/races',
+  'native/sanitizers',
+  'pipeline/render/faces-judge',
+  'pipeline/render/faces-sheet',
   'scenarios/livekit-agent',
   'scenarios/livekit-agent-strain',
   'scenarios/livekit-outages',
@@ -109,7 +115,7 @@ export default defineConfig({
           ...TOGETHER,
           name: 'core',
           include: CORE,
-          exclude: TIMED_THREADS,
+          exclude: [...TIMED_THREADS, ...DEEP],
           isolate: false,
           retry: 0,
         },

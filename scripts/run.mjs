@@ -2,6 +2,7 @@
 // under Node 22.
 import { spawn } from 'node:child_process';
 import os from 'node:os';
+import path from 'node:path';
 import process from 'node:process';
 import { buildGoProgram } from './go-program.mjs';
 import { ROOT, SetupError, setUp } from './setup.mjs';
@@ -28,6 +29,9 @@ const PROGRAMS = {
   'logs:session': ['scripts/logs-session.ts'],
   'dashboards:preview': ['grafana/preview.ts'],
 };
+
+/** What Node compiled: hundreds of test processes import the same files. */
+const COMPILE_CACHE = path.join(ROOT, 'node_modules/.cache/compile');
 
 const step = (name, ...args) => ({ name, args: [...NODE_FLAGS, ...args] });
 
@@ -64,7 +68,7 @@ const NEEDS_TEST_PACKAGES = [
 ];
 
 /**
- * The steps of `npm test`: all tests, and static checks and fuzzing in the time that the tests leave.
+ * The steps of `npm test`: all tests, and static checks in the time that the tests leave.
  * With arguments: only the test files whose path contains one of them.
  */
 function testSteps(filters) {
@@ -73,15 +77,7 @@ function testSteps(filters) {
   }
   const tests = [step('tests', VITEST, 'run', '--project', '!deep', '--project', '!waiting')];
   const waiting = [step('waiting tests', VITEST, 'run', '--project', 'waiting')];
-  const { FUZZ_SECONDS: seconds } = process.env;
-  const extent = seconds === undefined ? ['--fixed', '0.25'] : ['--each', seconds];
-  const fuzzing = [step('fuzzing', 'test/fuzz/main.ts', ...extent, '--seed', '1', '--fresh')];
-  // Fuzzing comes last: by then test/native/sanitizers.test.ts has built the fuzzers.
-  const beside = [
-    ...CHECKS.typecheck.flat(),
-    ...CHECKS.lint.flat(),
-    ...(seconds === '0' ? [] : fuzzing),
-  ];
+  const beside = [...CHECKS.typecheck.flat(), ...CHECKS.lint.flat()];
   return [
     tests,
     waiting.map((one) => ({ ...one, isBackground: true })),
@@ -143,7 +139,8 @@ try {
     await makeOptional(args);
     process.exit(0);
   } else if (task === 'test') {
-    process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env, node });
+    const cached = { ...env, NODE_COMPILE_CACHE: COMPILE_CACHE };
+    process.exitCode = await runSteps(testSteps(args), { cwd: ROOT, env: cached, node });
   } else if (task === 'test:deep') {
     process.exitCode = await runSteps(DEEP_STEPS, { cwd: ROOT, env, node });
   } else if (CHECKS[task]) {

@@ -8,7 +8,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * that compute.
  */
 const LONGEST = [
-  'native/sanitizers', // before the fuzzing beside it needs the same build
   'jobs/face/create-face',
   'scenarios/conversation',
   'scenarios/page',
@@ -30,8 +29,6 @@ const LONGEST = [
   'scenarios/room-page',
   'bench/load',
   'bench/scenarios',
-  'bench/front',
-  'bench/network',
   'bench/figures',
   'scenarios/static-video',
   'scenarios/browser-commands',
