@@ -66,6 +66,9 @@ export async function openSessions(core: ServerCore): Promise<ServerSessions> {
   closers.add(() => conversations.close());
   const cluster = new Cluster(serverId, { store, tokens, quota, metrics, log });
   await cluster.clearOwn();
+  cluster.onDeath(async (nodeId) => {
+    await Promise.all([services.faces.takeOver(nodeId), videos.takeOver(nodeId)]);
+  });
   const otherNodes = new RoomiestNodes(cluster.registry, serverId, config.REGION ?? '');
   const relay = openRelay(core, services, cluster, otherNodes);
   const sessions = new SessionService({

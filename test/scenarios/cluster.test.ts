@@ -1,16 +1,15 @@
 // Two real servers on one Redis and one S3: sessions are seen and ended from either, a full server passes
-// clients on to the other one, files are shared, and the sessions of a server that is killed are free
-// at once.
+// clients on to the other one, files are shared, and the sessions and jobs of a server that is killed
+// are taken by the other.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { LightPeer, type PeerKind } from '../../bench/peers/light-peer.ts';
-import { readFile } from 'node:fs/promises';
-import path from 'node:path';
-import { ROOT } from '../../src/version.ts';
 import { startRedis, type TestRedis } from '../front/redis-servers.ts';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
+import { InterruptedJobs } from '../harness/interrupted-jobs.ts';
+import { makeFace } from '../harness/make-face.ts';
 import { OtlpCollector, checkTrace } from '../harness/otlp-collector.ts';
 import { S3TestServer } from '../harness/s3-server.ts';
 import { until as untilHolds } from '../harness/until.ts';
@@ -302,20 +301,6 @@ test('a static video is on all servers: one passes it on, the other redirects to
   assert.equal((await get(first, `hls/${id}/output.m3u8`)).status, 206);
 });
 
-/** POST /faces: its status and body. */
-async function makeFace(server: TestServer): Promise<{ status: number; body: any; after: string }> {
-  const form = new FormData();
-  const portrait = await readFile(path.join(ROOT, 'models/faces/samuel.webp'));
-  form.set('image', new File([portrait], 'samuel.webp'));
-  const response = await fetch(`${server.url}/faces`, {
-    method: 'POST',
-    body: form,
-    headers: { 'x-service-api-key': server.apiKey },
-  });
-  const after = response.headers.get('retry-after') ?? '';
-  return { status: response.status, body: await response.json(), after };
-}
-
 /** Opens a session with a face, and hears it speak. */
 async function speaks(server: TestServer, faceId: string): Promise<LightPeer> {
   const peer = await LightPeer.connect({ target: server, codec: 'vp8', faceId });
@@ -388,15 +373,18 @@ test('a face made on one server speaks on the other, and both bear that S3 is aw
   await until('none is left', async () => (await sessionsSeenBy(first)).length === 0);
 });
 
-test('the token of a session whose server is killed is taken by another within 8 seconds', async () => {
+test('the sessions and jobs of a server that is killed are taken by another', async () => {
   const token = await createToken(first);
   const lost = await WsClient.open(second, token);
   const local = await connect();
   const relayed = await connect();
   await until('all run', async () => (await sessionsSeenBy(first)).length === 3);
   await sleep(4000); // a server must have lived for a while before it finds others dead
+  const dead = await nodeIdOf(second);
+  const jobs = await InterruptedJobs.begin(second, dead, redis.url);
   const killedMs = performance.now();
   second.process.kill('SIGKILL');
+  const jobsTaken = jobs.takenFrom(dead);
   await lost.closed;
   await until('the relayed session is told', () => relayed.figures.state === 'over');
   assert.match(relayed.figures.ending ?? '', /^ERROR WORKER_LOST/);
@@ -404,6 +392,7 @@ test('the token of a session whose server is killed is taken by another within 8
     const { body } = await call(first, '/cluster/nodes');
     return body.nodes.length === 1;
   });
+  const knownMs = performance.now();
   const refused = await call(first, '/compose/token', { faceId: 'ava' });
   assert.deepEqual([refused.status, refused.body.code], [429, 'SERVER_OVERLOADED']);
   await local.close();
@@ -420,5 +409,16 @@ test('the token of a session whose server is killed is taken by another within 8
     assert.ok(performance.now() - killedMs < 8000 * patience(), 'not taken over in time');
     await sleep(100);
   }
-  console.info(`taken over ${Math.round(performance.now() - killedMs)} ms after the kill`);
+  const sessionTakenMs = performance.now();
+  const jobsTakenMs = await jobsTaken;
+  for (const takenMs of [sessionTakenMs, jobsTakenMs]) {
+    const lateMs = Math.round(takenMs - knownMs);
+    assert.ok(lateMs < 2000 * patience(), `taken ${lateMs} ms after the death was known`);
+  }
+  const doneMs = await jobs.done(first);
+  const since = (ms: number): string => `${((ms - killedMs) / 1000).toFixed(1)} s`;
+  console.info(
+    `killed; death known after ${since(knownMs)}, session taken after ${since(sessionTakenMs)}, ` +
+      `video and face taken after ${since(jobsTakenMs)}, done after ${since(doneMs)}`,
+  );
 });

@@ -56,6 +56,7 @@ export class Cluster {
   #figures: () => NodeFigures = () => ({ room: 0, sessions: 0, load: 0, isDraining: true });
   #timer: NodeJS.Timeout | undefined = undefined;
   #stopListening: () => void = () => {};
+  readonly #onDeath: ((nodeId: string) => Promise<void>)[] = [];
   #steadySinceMs: number | undefined = undefined;
   #beating: Promise<void> | undefined = undefined;
   #live = 1;
@@ -102,6 +103,14 @@ export class Cluster {
       throw new Error('this server has not joined the cluster yet');
     }
     return { ...this.#facts, ...this.#figures() };
+  }
+
+  /**
+   * Calls `listener` with the id of each dead server that this one clears up after. When it rejects,
+   * some server clears up once more.
+   */
+  onDeath(listener: (nodeId: string) => Promise<void>): void {
+    this.#onDeath.push(listener);
   }
 
   /** One heartbeat, unless the last one still runs. Never rejects. */
@@ -171,6 +180,7 @@ export class Cluster {
     const { log } = this.#options;
     try {
       const sessions = await this.#free(id);
+      await Promise.all(this.#onDeath.map((listener) => listener(id)));
       if (await this.registry.forgetDead(id)) {
         this.#counters.lost.add();
         log.warn(

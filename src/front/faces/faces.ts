@@ -224,7 +224,7 @@ export class Faces {
       return false;
     }
     await this.#options.records.delete(record);
-    await this.#options.queue.finish(faceId);
+    await this.#options.queue.cancel(faceId);
     await this.#deleted.announce(faceId);
     this.#forget(faceId);
     // While the storage is away, the face is gone all the same: its files follow later.
@@ -261,6 +261,11 @@ export class Faces {
     return reader;
   }
 
+  /** Takes up the faces that a server which died was making. */
+  async takeOver(deadServerId: string): Promise<void> {
+    await this.#runner.takeOver(deadServerId);
+  }
+
   /** Stops the running jobs; the next start takes them up again. */
   async close(): Promise<void> {
     this.#deleted.close();
@@ -288,7 +293,7 @@ export class Faces {
   }
 
   async #create(job: TakenJob<FaceJob>, signal: AbortSignal): Promise<void> {
-    const { records, blobs, pool, log } = this.#options;
+    const { records, blobs, pool, queue, log } = this.#options;
     const { faceId } = job.data;
     const record = await records.find(faceId);
     if (!record || record.status === 'completed' || record.status === 'failed') {
@@ -308,6 +313,9 @@ export class Faces {
       }
       await this.#fail(job.data, result.error.message);
       return;
+    }
+    if (!(await queue.extend(faceId))) {
+      return; // the face was deleted, or another server makes it
     }
     await blobs.put(assetKey(faceId), result.asset);
     await blobs.put(`${folderKey(faceId)}/preview.jpg`, result.preview);

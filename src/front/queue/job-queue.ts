@@ -1,5 +1,5 @@
 // A queue of offline jobs in Redis: bounded and in order. A server holds a job under a lease, so
-// that another server can take the job when the first one dies.
+// that another server can take the job when the first one dies: at once where its death is noticed.
 import { ServiceError } from '../../base/errors.ts';
 import { keys } from '../store/keys.ts';
 import type { RedisStore } from '../store/redis.ts';
@@ -31,7 +31,7 @@ export interface JobQueueOptions {
   readonly capacity: number;
 }
 
-/** Length of a lease. A server that dies keeps its jobs for this long. */
+/** Length of a lease. A server whose death nobody notices keeps its jobs for this long. */
 export const LEASE_MS = 30_000;
 
 /** A queue of jobs with `Data` as JSON. */
@@ -102,9 +102,14 @@ export class JobQueue<Data> {
     );
   }
 
-  /** Removes a job that is done, failed or cancelled. */
+  /** Removes a job that is done or failed, unless another server has taken it. */
   async finish(id: string): Promise<void> {
-    await this.#options.store.run(FINISH_JOB, this.#all(), [id]);
+    await this.#options.store.run(FINISH_JOB, this.#all(), [id, this.#options.serverId]);
+  }
+
+  /** Removes a job that waits, or whoever works on it. */
+  async cancel(id: string): Promise<void> {
+    await this.#options.store.run(FINISH_JOB, this.#all(), [id, '']);
   }
 
   /** Position among the waiting jobs, 0 is next; undefined when the job is not waiting. */
@@ -125,9 +130,12 @@ export class JobQueue<Data> {
     );
   }
 
-  /** Call at start: ends the leases that the last run of this server held. @returns their number */
-  async reclaim(): Promise<number> {
-    const { store, name, serverId } = this.#options;
+  /**
+   * Ends the leases of a server that is dead, so that its jobs are taken at once. By default those
+   * that the last run of this server held: call it at start. @returns their number
+   */
+  async reclaim(serverId = this.#options.serverId): Promise<number> {
+    const { store, name } = this.#options;
     return (await store.run(
       RECLAIM_JOBS,
       [keys.jobsRunning(name), keys.jobsHolders(name)],

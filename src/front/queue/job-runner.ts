@@ -1,5 +1,6 @@
 // Takes jobs from a queue and runs a bounded number of them at once. After a crash a job is started
-// again, up to a limit of attempts. A server that stops gives its jobs back.
+// again, up to a limit of attempts. A server that stops gives its jobs back; those of one that dies
+// are taken over.
 import { ServiceError } from '../../base/errors.ts';
 import { after, every } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
@@ -17,7 +18,8 @@ export interface JobRunnerOptions<Data> {
    * Does one job and stores its result or failure. When it rejects, the job is tried again, by any
    * server. An error that says that Redis or the storage is away does not count as an attempt; one
    * of the job's own files counts apart, up to MAX_FAULTS.
-   * `signal` aborts when the job was cancelled or another server took it.
+   * `signal` aborts within RENEW_MS when the job was cancelled or another server took it. What only
+   * one server may write must be written after JobQueue.extend has said that the job is still ours.
    */
   readonly work: (job: TakenJob<Data>, signal: AbortSignal) => Promise<void>;
   /**
@@ -32,6 +34,12 @@ export interface JobRunnerOptions<Data> {
  * once.
  */
 const POLL_MS = 2000;
+
+/**
+ * How often a lease is extended. A server that was taken for dead, but lives, sees then that another
+ * one has its job.
+ */
+const RENEW_MS = 2000;
 
 /** How long a job waits when Redis or the storage was away. */
 const OUTAGE_DELAY_MS = 5000;
@@ -70,6 +78,16 @@ export class JobRunner<Data> {
     this.#pollAgain = true;
     if (!this.#isPolling) {
       void this.#poll();
+    }
+  }
+
+  /** Frees the jobs of a server that died. This server or another one begins them again. */
+  async takeOver(deadServerId: string): Promise<void> {
+    const { queue, log } = this.#options;
+    const jobs = await queue.reclaim(deadServerId);
+    if (jobs > 0) {
+      log.info({ node: deadServerId, jobs }, 'the jobs of a dead server are begun again');
+      this.wake();
     }
   }
 
@@ -120,7 +138,7 @@ export class JobRunner<Data> {
     const { queue, work, giveUp, maxAttempts, log } = this.#options;
     const cancel = new AbortController();
     const signal = AbortSignal.any([cancel.signal, this.#stop.signal]);
-    const lease = every(LEASE_MS / 3, 'the lease of a job', () => {
+    const lease = every(RENEW_MS, 'the lease of a job', () => {
       queue.extend(job.id).then(
         (ours) => {
           if (!ours) {

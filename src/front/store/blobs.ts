@@ -69,6 +69,7 @@ export function checkKey(key: string): string {
 /** Stores blobs as files below a directory. */
 export class FileBlobs implements BlobStore {
   readonly #root: string;
+  readonly #process = newUuid().slice(0, 8);
 
   constructor(root: string) {
     this.#root = path.resolve(root);
@@ -93,9 +94,12 @@ export class FileBlobs implements BlobStore {
     }
   }
 
-  /** On the same file system, so that adopting it is a rename. */
+  /**
+   * On the same file system, so that adopting it is a rename. Each process has a name of its own:
+   * one that was taken for dead may still write.
+   */
   async draft(key: string): Promise<string> {
-    const file = `${this.#path(key)}.part`;
+    const file = `${this.#path(key)}.${this.#process}.part`;
     await mkdir(path.dirname(file), { recursive: true });
     return file;
   }

@@ -259,10 +259,14 @@ redis.call('ZADD', KEYS[1], 'XX', now + tonumber(ARGV[3]), ARGV[1])
 return 1`,
 );
 
-/** Removes a job in any state. KEYS: waiting, running, data, attempts, holders. ARGV: job id. */
+/**
+ * Removes a job in any state. KEYS: waiting, running, data, attempts, holders. ARGV: job id, and the
+ * server that must hold it ('': whoever does). Returns 0 when it was not removed.
+ */
 export const FINISH_JOB = script(
   'finish-job',
   `
+if ARGV[2] ~= '' and redis.call('HGET', KEYS[5], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[4], ARGV[1], ARGV[1] .. ':faults')
@@ -271,8 +275,9 @@ return redis.call('HDEL', KEYS[3], ARGV[1])`,
 );
 
 /**
- * Ends the leases of a server that has just started, since its last run cannot hold them any more.
- * KEYS: running, holders. ARGV: server id.
+ * Ends the leases of a server that is dead, or has just started: nobody works on its jobs any more.
+ * Should it live after all, it may extend them until another server takes them. KEYS: running,
+ * holders. ARGV: server id. Returns their number.
  */
 export const RECLAIM_JOBS = script(
   'reclaim-jobs',

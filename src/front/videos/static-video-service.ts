@@ -232,6 +232,11 @@ export class StaticVideoService implements StaticVideos {
     return [...this.#renderer.threads, ...this.#inspector.threads];
   }
 
+  /** Takes up the videos that a server which died was rendering. */
+  async takeOver(deadServerId: string): Promise<void> {
+    await this.#runner.takeOver(deadServerId);
+  }
+
   /** Stops what runs; the next start begins it again. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper);
@@ -334,8 +339,25 @@ export class StaticVideoService implements StaticVideos {
       await this.#fail(id, failed);
       return;
     }
-    await this.#files.adoptMp4(id);
-    await this.#complete(id, record);
+    if (await this.#isOurs(id)) {
+      await this.#files.adoptMp4(id);
+      await this.#complete(id, record);
+    }
+  }
+
+  /**
+   * False when this server was taken for dead meanwhile: another one renders the video, and its
+   * playlist may be shorter for now. While Redis is away nobody takes anything.
+   */
+  async #isOurs(id: string): Promise<boolean> {
+    try {
+      return await this.#queue.extend(id);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'STORE_UNAVAILABLE') {
+        return true;
+      }
+      throw error;
+    }
   }
 
   async #complete(id: string, { order, durationSeconds }: StaticRecord): Promise<void> {

@@ -76,6 +76,29 @@ test('a job of a server that stops is done by another one at once', async () => 
   await second.runner.close();
 });
 
+test('a job of a server that was taken for dead is done by another one, and only by that', async () => {
+  let isStopped = false;
+  const first = serverOf('paused', async (job, signal) => {
+    await untilAborted(job, signal).catch(() => {});
+    isStopped = true;
+  });
+  await first.queue.enqueue('d', {});
+  first.runner.wake();
+  const held = async (): Promise<string | null> =>
+    await store.use((client) => client.hget(keys.jobsHolders('face'), 'd'));
+  await until(async () => (await held()) === 'paused', 10_000 * patience(), 'it is begun');
+  const finish = Promise.withResolvers<void>();
+  const second = serverOf('judge', () => finish.promise);
+  await second.runner.takeOver('paused');
+  await until(async () => (await held()) === 'judge', 10_000 * patience(), 'it is taken');
+  await soon('the first one stops', () => isStopped);
+  await first.runner.close();
+  assert.equal(await held(), 'judge', 'the first one did not end it');
+  finish.resolve();
+  await until(async () => !(await second.queue.has('d')), 10_000 * patience(), 'it is done');
+  await second.runner.close();
+});
+
 test('a storage that is away costs no attempt; a fault of the job does', async () => {
   const attempts: number[] = [];
   let error: Error = new ServiceError('STORAGE_UNAVAILABLE');

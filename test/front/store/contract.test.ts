@@ -294,8 +294,14 @@ for (const [kind, start] of [
       assert.equal(await ours.reclaim(), 1); // as a restarted server does
       assert.deepEqual(await theirs.take(), { id: 'job1', data: { n: 1 }, attempt: 2, faults: 0 });
       assert.equal(await ours.extend('job1'), false, 'it was given to another');
-      for (const id of ['job1', 'job2', 'job3']) {
-        await ours.finish(id);
+      await ours.finish('job1');
+      assert.equal(await theirs.has('job1'), true, 'it is not ours to finish');
+      assert.equal(await ours.reclaim('b'), 2, 'their server died');
+      assert.equal(await theirs.extend('job2'), true, 'it lives after all');
+      assert.equal((await ours.take())?.id, 'job1');
+      await ours.finish('job1');
+      for (const id of ['job2', 'job3']) {
+        await ours.cancel(id);
       }
       assert.equal(await ours.take(), undefined);
       for (const id of ['job1', 'job2', 'job3']) {

@@ -325,7 +325,7 @@ test('videos that an earlier server left are rendered, or failed with a reason',
     name: 'static',
     serverId: 'test',
     capacity: 1,
-  }).finish(jobless);
+  }).cancel(jobless);
   await parts.store.use((client) =>
     client.hset(keys.staticVideo(jobless), { createdMs: Date.now() - 120_000 }),
   );
