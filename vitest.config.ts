@@ -67,7 +67,6 @@ const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 /** Scenarios whose figures do not depend on what else the machine does. */
 const FUNCTIONAL = [
   'chromium',
-  'conversation',
   'client',
   'cluster',
   'docs-page',
