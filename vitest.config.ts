@@ -97,6 +97,7 @@ const DEEP = [
   'native/sanitizers',
   'pipeline/render/faces-judge',
   'pipeline/render/faces-sheet',
+  'scenarios/foreign-peers',
   'scenarios/livekit-agent',
   'scenarios/livekit-agent-strain',
   'scenarios/livekit-outages',

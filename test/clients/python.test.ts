@@ -1,7 +1,7 @@
 // The Python client against the real server, with a second WebRTC stack as the viewer; and its
 // package, built and installed into an empty folder.
 import assert from 'node:assert/strict';
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -9,21 +9,13 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { test } from 'vitest';
+import { canImport } from '../harness/python-packages.ts';
 import { ROOT, firstFace, startServer } from '../harness/server.ts';
 import { WeriftPeer } from '../harness/werift-peer.ts';
 
 const CLIENT = path.join(ROOT, 'clients/python');
 
 const run = promisify(execFile);
-
-function canImport(python: string, modules: string): boolean {
-  try {
-    execFileSync(python, ['-c', `import ${modules}`], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** A Python that has the one library of the client (Debian: python3-websockets). */
 const PYTHON = ['python3', '/usr/bin/python3'].find((python) => canImport(python, 'websockets'));
