@@ -101,6 +101,7 @@ export async function exerciseServer(
     options: {},
     target: undefined,
     server: () => Promise.resolve(server),
+    record: () => {},
     progress: () => {},
     defer,
   };

@@ -74,9 +74,10 @@ export class Cluster {
     });
   }
 
-  async startServer(index: number): Promise<void> {
+  /** @param tree source tree of the server; the one that the bench measures by default */
+  async startServer(index: number, tree?: string): Promise<void> {
     const { options } = this.#context;
-    this.servers[index] = await this.#context.server({
+    const settings = {
       PORT: String(this.#ports[index + 1]),
       REDIS_URL: this.#redis.url,
       ...(this.#redis.url.includes('sentinel') && {
@@ -90,7 +91,8 @@ export class Cluster {
       MAX_WORKER_LOAD: '1',
       MAX_SESSIONS_PER_WORKER: String(index === 0 ? number(options, 'full') : ROOM),
       DRAIN_SECONDS: String(number(options, 'drainSeconds')),
-    });
+    };
+    this.servers[index] = await this.#context.server(settings, { tree });
   }
 
   async connect(target: Target, count: number): Promise<void> {
@@ -148,7 +150,7 @@ export class Cluster {
   /** Waits until the servers know of one another what `isTrue` says. */
   async untilNodes(
     what: string,
-    isTrue: (nodes: readonly { url: string; room: number }[]) => boolean,
+    isTrue: (nodes: readonly { url: string; room: number; version: string }[]) => boolean,
   ): Promise<void> {
     await until(
       async () => isTrue((await call(this.servers[0]!, '/cluster/nodes')).body.nodes),
@@ -177,6 +179,7 @@ export class Cluster {
       note: more.note ?? '',
     };
     this.found.push(found);
+    this.#context.record('longest pause of those who lost nothing', found.pauseMs, 'ms');
     this.#context.progress(
       `${fault}: ${found.lost} of ${found.sessions} lost, longest pause of the others ` +
         `${found.pauseMs.toFixed(0)} ms`,
@@ -206,6 +209,39 @@ export class Cluster {
     await delay(seconds * 1000);
     await this.#redis.start();
   }
+}
+
+/** What became of the sessions when a server drained. */
+export interface Drained {
+  /** Clients whose session ran on it. They are back with the same token, on another server. */
+  readonly there: readonly ReturningClient[];
+  readonly others: readonly ReturningClient[];
+  /** Those who lost a session that ran elsewhere, or lost it before the end of the drain. */
+  readonly lost: readonly ReturningClient[];
+  /** From the end of the drain until the last of its clients is back with the same token; ms. */
+  readonly backMs: number;
+}
+
+/** Stops a server amid its sessions; a client comes while it drains. Its process is gone afterwards. */
+export async function drainServer(
+  cluster: Cluster,
+  index: number,
+  drainSeconds: number,
+): Promise<Drained> {
+  const drained = cluster.servers[index]!;
+  const before = cluster.watch();
+  const where = await cluster.whereabouts(drained);
+  const there = before.filter(({ sessionId }) => where.get(sessionId) === drained.url);
+  const others = before.filter((client) => !there.includes(client));
+  const stopped = drained.stop();
+  await delay((drainSeconds - 1) * 1000);
+  const early = lostOf(there);
+  await cluster.connect(cluster.balancer, 1); // while it drains
+  await stopped;
+  await until(() => there.every((client) => !client.isLive), GIVE_UP_MS, 'their sessions end');
+  const endedMs = performance.now();
+  const backMs = await Promise.all(there.map((client) => client.comeBack(endedMs, GIVE_UP_MS)));
+  return { there, others, lost: [...early, ...lostOf(others)], backMs: Math.max(0, ...backMs) };
 }
 
 /** Those whose session is over. */

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { startServer } from '../test/harness/server.ts';
 import { type Machine, commit, machine } from './report/stats.ts';
+import { Course, type Series } from './course.ts';
 import type { Context, Options, Outcome, Scenario, Server, Target } from './scenario.ts';
 
 export interface Run {
@@ -14,6 +15,8 @@ export interface Run {
   readonly machine: Machine;
   readonly options: Options;
   readonly outcome: Outcome;
+  /** Each figure that was measured over time, and what the servers of the run showed. */
+  readonly course: readonly Series[];
 }
 
 export const ROOT = path.resolve(import.meta.dirname, '..');
@@ -43,19 +46,27 @@ export async function runScenario(
 ): Promise<Run> {
   const cleanUps: (() => Promise<unknown> | void)[] = [];
   const merged = { ...scenario.options, ...options };
+  const course = new Course();
+  cleanUps.push(() => {
+    course.end();
+  });
   const context: Context = {
     options: merged,
     target,
     progress,
+    record: (name, value, unit, atMs) => {
+      course.add(name, value, unit, atMs);
+    },
     defer: (cleanUp) => {
       cleanUps.push(cleanUp);
     },
-    async server(settings = {}, { inspect = false } = {}) {
+    async server(settings = {}, { inspect = false, tree: root = tree } = {}) {
       const server: Server =
         target === undefined
-          ? await ownServer(settings, tree, inspect)
+          ? await ownServer(settings, root, inspect)
           : { ...target, pid: undefined, inspectorUrl: undefined, stop: () => Promise.resolve() };
       cleanUps.push(server.stop);
+      void course.watch(server);
       return server;
     },
   };
@@ -84,6 +95,7 @@ export async function runScenario(
       machine: machine(),
       options: merged,
       outcome,
+      course: course.end(),
     };
   } finally {
     for (const cleanUp of cleanUps.toReversed()) {

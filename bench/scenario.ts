@@ -73,13 +73,18 @@ export interface Context {
   /** A server elsewhere; undefined: the scenario starts its own. */
   readonly target: Target | undefined;
   /**
-   * A server to measure: the target, or one of our own with these settings. Stopped after the run
-   * if it still runs.
+   * A server to measure: the target, or one of our own with these settings, of the source tree that
+   * the bench measures unless told. Stopped after the run if it still runs.
    */
   server(
     settings?: Readonly<Record<string, string>>,
-    options?: { readonly inspect?: boolean },
+    options?: { readonly inspect?: boolean; readonly tree?: string | undefined },
   ): Promise<Server>;
+  /**
+   * Keeps a value of a figure that is measured over time: the report draws each over the run.
+   * @param atMs when it was measured, as performance.now(); now by default
+   */
+  record(name: string, value: number, unit: string, atMs?: number): void;
   /** One line of the live table. */
   progress(line: string): void;
   /** Cleans up after the run, whatever happens; last in, first out. */

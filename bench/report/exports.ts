@@ -2,15 +2,25 @@
 import type { Run } from '../run.ts';
 import { holds } from '../scenario.ts';
 
-/** A line for each figure of each run (RFC 4180). */
+/**
+ * A line for each figure of each run (RFC 4180), and one for each point of a figure over time: with
+ * the seconds since the start of the run, which the others leave empty.
+ */
 export function toCsv(runs: readonly Run[]): string {
-  const rows = runs.flatMap(({ scenario, startedAt, commit, target, outcome }) =>
-    Object.entries(outcome.figures).map(([figure, value]) => [
+  const rows = runs.flatMap(({ scenario, startedAt, commit, target, outcome, course }) => {
+    const row = (figure: string, value: number, seconds = ''): string[] => [
       ...[scenario, startedAt, commit, target, figure],
       Number.isFinite(value) ? String(value) : '',
-    ]),
-  );
-  const head = ['scenario', 'startedAt', 'commit', 'target', 'figure', 'value'];
+      seconds,
+    ];
+    return [
+      ...Object.entries(outcome.figures).map(([figure, value]) => row(figure, value)),
+      ...course.flatMap(({ name, unit, points }) =>
+        points.map(([seconds, value]) => row(`${name} ${unit}`.trim(), value, String(seconds))),
+      ),
+    ];
+  });
+  const head = ['scenario', 'startedAt', 'commit', 'target', 'figure', 'value', 'seconds'];
   return [head, ...rows].map((row) => `${row.map(csvCell).join(',')}\r\n`).join('');
 }
 

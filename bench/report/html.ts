@@ -1,6 +1,7 @@
 // A run as one HTML file that needs nothing else: bounds, tables, plots, and what was run where.
 import type { Run } from '../run.ts';
 import { holds } from '../scenario.ts';
+import { plotsOf } from '../course.ts';
 import { type Plot, draw, escapeHtml, short } from './plot.ts';
 
 const STYLE = `
@@ -82,7 +83,7 @@ export function toHtml(run: Run): string {
         .join('') +
       '</table>',
   );
-  const plots = outcome.plots
+  const plots = [...outcome.plots, ...plotsOf(run.course)]
     .filter(hasData)
     .map(
       (plot) => `<figure><figcaption>${escapeHtml(plot.title)}</figcaption>${draw(plot)}</figure>`,

@@ -27,6 +27,7 @@ export function mergeRuns(files: readonly string[]): Run {
     machine: machine(),
     options: first.options,
     outcome: loadOutcome(mergeLoads(runs.map(({ outcome }) => outcome.load!)), first.options),
+    course: [],
   };
 }
 

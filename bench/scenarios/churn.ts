@@ -170,6 +170,7 @@ class Churn {
         this.turnedAway++;
       });
       this.setUps.push(figures.setUp.firstFrame);
+      this.#context.record('token to first frame', figures.setUp.firstFrame, 'ms');
       if (index % 3 === 0) {
         await this.#fleet.speak(peer, 'burst', index, 0.5);
       }

@@ -12,7 +12,7 @@ import { until } from '../../test/harness/until.ts';
 import { hasBalancer } from '../balancer.ts';
 import { busyNeighbours } from '../busy-neighbours.ts';
 import { FaultPictures } from '../fault-pictures.ts';
-import { Cluster, GIVE_UP_MS, SERVERS, lostOf } from '../faulty-cluster.ts';
+import { Cluster, GIVE_UP_MS, SERVERS, drainServer, lostOf } from '../faulty-cluster.ts';
 import {
   type Context,
   type Outcome,
@@ -50,34 +50,21 @@ async function fillOne(cluster: Cluster, size: number, more: number): Promise<vo
   }
 }
 
-/** A server drains, and is started again: what a rolling upgrade does with each. */
+/** A server drains, and is started again. */
 async function drainOne(cluster: Cluster, drainSeconds: number): Promise<void> {
-  const [asked, second, third] = cluster.servers as [Server, Server, Server];
-  const before = cluster.watch();
+  const [asked, second] = cluster.servers as [Server, Server];
   const where = await cluster.whereabouts(asked);
-  const isSecond = before.some(({ sessionId }) => where.get(sessionId) === second.url);
-  const drained = isSecond ? second : third;
-  const there = before.filter(({ sessionId }) => where.get(sessionId) === drained.url);
-  const sinceMs = performance.now();
-  const stopped = drained.stop();
-  await delay((drainSeconds - 1) * 1000);
-  const early = lostOf(before);
-  await cluster.connect(cluster.balancer, 1); // while it drains
-  await stopped;
-  await until(() => there.every((client) => !client.isLive), GIVE_UP_MS, 'their sessions end');
-  const endedMs = performance.now() - sinceMs;
-  const backMs = await Promise.all(
-    there.map((client) => client.comeBack(sinceMs + endedMs, GIVE_UP_MS)),
-  );
-  const others = before.filter((client) => !there.includes(client));
-  const lost = [...early, ...lostOf(others)];
+  const index = cluster.watch().some(({ sessionId }) => where.get(sessionId) === second.url)
+    ? 1
+    : 2;
+  const { there, others, lost, backMs } = await drainServer(cluster, index, drainSeconds);
   cluster.note('one server drains and is started again', others, lost, 0, {
-    backMs: Math.max(0, ...backMs),
+    backMs,
     note:
       `${there.length} ran there, and went on for the ${drainSeconds} s of the drain; ` +
       'a new client got a session meanwhile',
   });
-  await cluster.startServer(isSecond ? 1 : 2);
+  await cluster.startServer(index);
   await cluster.untilNodes('it is back', (nodes) => nodes.length === SERVERS);
 }
 

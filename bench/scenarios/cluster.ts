@@ -42,6 +42,7 @@ async function cpuOf(server: Server, work: () => Promise<unknown>): Promise<numb
 async function converse(
   kinds: readonly (readonly WsClient[])[],
   seconds: number,
+  tell: (kind: number, ms: number) => void,
 ): Promise<number[][]> {
   const times: number[][] = kinds.map(() => []);
   const startMs = performance.now();
@@ -57,6 +58,7 @@ async function converse(
           from: (client.send(`ping ${round}`), client.messages.length),
         });
         times[kind]!.push(atMs - sentMs);
+        tell(kind, atMs - sentMs);
       }
     }
     await delay(Math.max(0, startMs + (round + 1) * PIECE_MS - performance.now()));
@@ -101,7 +103,9 @@ async function measureRelay(context: Context, redisUrl: string): Promise<RelayFi
   const direct = await open(other, sessions);
   let times: number[][] = [];
   const busy = await cpuOf(full, async () => {
-    times = await converse([direct, relayed], seconds);
+    times = await converse([direct, relayed], seconds, (kind, ms) => {
+      context.record(`ping: ${['direct', 'relayed'][kind]}`, ms, 'ms');
+    });
   });
   for (const client of [occupant!, ...direct, ...relayed]) {
     await client.close();

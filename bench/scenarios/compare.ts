@@ -89,6 +89,9 @@ async function run(context: Context): Promise<Outcome> {
         },
       });
       runs.push(outcome.figures);
+      for (const [name, value] of Object.entries(outcome.figures)) {
+        context.record(`${name}: ${side}`, value, '');
+      }
     }
   }
   const [old, fresh] = sides as [(typeof sides)[number], (typeof sides)[number]];

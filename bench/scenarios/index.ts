@@ -6,6 +6,7 @@ import { churn } from './churn.ts';
 import { cluster } from './cluster.ts';
 import { clusterChurn } from './cluster-churn.ts';
 import { clusterFaults } from './cluster-faults.ts';
+import { clusterUpgrade } from './cluster-upgrade.ts';
 import { compare } from './compare.ts';
 import { conversations } from './conversations.ts';
 import { hostile } from './hostile.ts';
@@ -34,6 +35,7 @@ export const SCENARIOS: readonly Scenario[] = [
   cluster,
   clusterFaults,
   clusterChurn,
+  clusterUpgrade,
   compare,
   baseline,
 ];

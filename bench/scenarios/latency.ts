@@ -50,11 +50,15 @@ async function measurePace(
   const seconds = number(context.options, 'seconds');
   const { startsSeconds } = await benchSpeech();
   const scraped = await before();
+  const saidAtMs: number[] = [];
   const { peer } = await fleet.open(undefined, true);
   await delay(2500);
   for (let i = 0; i < utterances; i++) {
     await fleet.speak(peer, pace, startsSeconds[i % startsSeconds.length]!, seconds);
     const { sentMs, speakMs, audibleMs } = await untilSilent(fleet, i, seconds * 1000 + 4000);
+    context.record(`${pace}: speech to SPEAK`, (speakMs ?? Number.NaN) - sentMs, 'ms');
+    context.record(`${pace}: speech to sound`, (audibleMs ?? Number.NaN) - sentMs, 'ms');
+    saidAtMs.push(performance.now());
     context.progress(
       `${pace} ${String(i + 1).padStart(3)}/${utterances}  ` +
         `SPEAK ${((speakMs ?? Number.NaN) - sentMs).toFixed(0)} ms  ` +
@@ -76,6 +80,9 @@ async function measurePace(
   }));
   const lips = lipOnsets(await decodeLuma(file), arrivalsMs, spans);
   rmSync(file);
+  for (const [index, ms] of lips.entries()) {
+    context.record(`${pace}: speech to lips`, ms, 'ms', saidAtMs[index]);
+  }
   const after = await before();
   await fleet.close(peer);
   return {
@@ -98,6 +105,7 @@ async function measureInterrupts(context: Context, fleet: Fleet): Promise<number
     await fleet.speak(peer, 'burst', i, 4);
     await delay(1000 + Math.random() * 100);
     found.push(await fleet.skip(peer));
+    context.record('SKIP to silence', found.at(-1)!, 'ms');
   }
   await fleet.close(peer);
   return found;
@@ -260,6 +268,7 @@ async function measureSetUps(context: Context, fleet: Fleet): Promise<number[]> 
   for (let i = 0; i < number(context.options, 'connects'); i++) {
     const { peer, figures } = await fleet.openPatiently();
     found.push(figures);
+    context.record('token to first frame', figures.setUp.firstFrame, 'ms');
     await fleet.close(peer);
   }
   context.progress(`${found.length} connects`);

@@ -80,6 +80,7 @@ async function measureProfile(
     await fleet.close(id);
   }
   const longest = Math.max(0, ...peers.map(({ longestGapMs }) => longestGapMs));
+  context.record('longest gap of a profile', longest, 'ms');
   const heard = judges.map(
     ({ freezeCount, longestFreezeMs, jitterBufferMs, nackCount }) =>
       `${freezeCount} (longest ${longestFreezeMs.toFixed(0)} ms, ` +

@@ -13,7 +13,11 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
+import { spansOf } from '../course.ts';
 import { firstFace } from './setup.ts';
+
+/** Answers are told over time in spans of this length. */
+const SPAN_MS = 500;
 
 interface Call {
   readonly name: string;
@@ -26,6 +30,8 @@ interface Result {
   readonly name: string;
   readonly perSecond: number;
   readonly times: readonly number[];
+  /** When each answer came, as performance.now(). */
+  readonly atMs: readonly number[];
   readonly wrong: number;
 }
 
@@ -77,6 +83,7 @@ async function measure(
     maxSockets: connections,
   });
   const times: number[] = [];
+  const atMs: number[] = [];
   let wrong = 0;
   const startMs = performance.now();
   const connection = async (): Promise<void> => {
@@ -87,6 +94,7 @@ async function measure(
       }));
       if (status === call.expect) {
         times.push(ms);
+        atMs.push(performance.now());
       } else {
         wrong++;
       }
@@ -98,8 +106,21 @@ async function measure(
     name: call.name,
     perSecond: times.length / ((performance.now() - startMs) / 1000),
     times,
+    atMs,
     wrong,
   };
+}
+
+/** Answers and their times in each half second. */
+function recordOverTime(context: Context, { name, times, atMs }: Result): void {
+  const spans = spansOf(atMs, times, SPAN_MS);
+  for (const [index, { at, values }] of spans.entries()) {
+    if (index > 0 && index < spans.length - 1) {
+      context.record(`${name}: answers`, (values.length * 1000) / SPAN_MS, '/s', at);
+    }
+    context.record(`${name}: p50`, quantile(values, 0.5), 'ms', at);
+    context.record(`${name}: p99`, quantile(values, 0.99), 'ms', at);
+  }
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -134,6 +155,7 @@ async function run(context: Context): Promise<Outcome> {
       number(context.options, 'connections'),
     );
     results.push(result);
+    recordOverTime(context, result);
     context.progress(
       `${call.name.padEnd(30)} ${result.perSecond.toFixed(0)} /s  ` +
         `p50 ${quantile(result.times, 0.5).toFixed(1)} ms  ` +

@@ -91,6 +91,8 @@ async function run(context: Context): Promise<Outcome> {
   for (let i = 0; i < number(options, 'videos'); i++) {
     const one = await make(server, faceId, audio, 60 + seconds * 4);
     made.push(one);
+    context.record('request to playable video', one.playableMs, 'ms');
+    context.record('request to complete video', one.completeMs, 'ms');
     context.progress(
       `video ${i + 1}: playable after ${(one.playableMs / 1000).toFixed(2)} s, complete ` +
         `after ${(one.completeMs / 1000).toFixed(2)} ` +

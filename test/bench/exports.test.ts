@@ -27,6 +27,16 @@ const RUN: Run = {
     plots: [],
     notes: [],
   },
+  course: [
+    {
+      name: 'late p99',
+      unit: 'ms',
+      points: [
+        [0.5, 9],
+        [1.5, 10],
+      ],
+    },
+  ],
 };
 
 test('a figure that is worse than the baseline by more than the tolerance breaks its bound', () => {
@@ -51,14 +61,16 @@ test('a figure that is worse than the baseline by more than the tolerance breaks
 
 test('CSV has a line for each figure, JUnit a failure for each broken bound', () => {
   assert.deepEqual(toCsv([RUN]).split('\r\n'), [
-    'scenario,startedAt,commit,target,figure,value',
+    'scenario,startedAt,commit,target,figure,value,seconds',
     ...[
-      ['sessions', '16'],
-      ['late p99 ms', '9.5'],
-      ['unknown', ''],
+      ['sessions', '16', ''],
+      ['late p99 ms', '9.5', ''],
+      ['unknown', '', ''],
+      ['late p99 ms', '9', '0.5'],
+      ['late p99 ms', '10', '1.5'],
     ].map(
-      ([figure, value]) =>
-        `capacity,2026-01-02T03:04:05.678Z,abc,"server at http://a, ""the second""",${figure},${value}`,
+      (cells) =>
+        `capacity,2026-01-02T03:04:05.678Z,abc,"server at http://a, ""the second""",${cells.join(',')}`,
     ),
     '',
   ]);

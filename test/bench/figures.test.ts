@@ -5,6 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { test } from 'vitest';
+import { Course, plotsOf, spansOf } from '../../bench/course.ts';
 import { draw, short, ticks } from '../../bench/report/plot.ts';
 import {
   floorSlope,
@@ -50,6 +51,38 @@ test('quantiles, slopes and histograms', () => {
     ),
     1,
   );
+});
+
+test('figures over time: in the order of time, a plot for each, servers in one', () => {
+  const course = new Course();
+  const nowMs = performance.now();
+  course.add('server: memory', 10, 'MB', nowMs + 2000);
+  course.add('server: memory', 9, 'MB', nowMs + 1000);
+  course.add('server: memory', Number.NaN, 'MB', nowMs + 1500);
+  course.add('server 2: memory', 7, 'MB', nowMs + 1000);
+  course.add('server 2: memory', 8, 'MB', nowMs + 2000);
+  course.add('set-up', 100, 'ms', nowMs + 3000);
+  const found = course.end();
+  assert.deepEqual(
+    found.map(({ name, unit, points }) => [name, unit, points.map(([, value]) => value)]),
+    [
+      ['server: memory', 'MB', [9, 10]],
+      ['server 2: memory', 'MB', [7, 8]],
+      ['set-up', 'ms', [100]],
+    ],
+  );
+  const [[firstSeconds], [secondSeconds]] = found[0]!.points as [
+    [number, number],
+    [number, number],
+  ];
+  assert.ok(Math.abs(secondSeconds - firstSeconds - 1) < 0.01 && firstSeconds >= 1);
+  const [plot, ...others] = plotsOf(found);
+  assert.equal(others.length, 0, 'one point is no line');
+  assert.ok(plot?.kind === 'lines' && plot.lines.length === 2 && plot.y === 'MB', plot?.title);
+  assert.deepEqual(spansOf([100, 120, 310], [1, 2, 3], 100), [
+    { at: 100, values: [1, 2] },
+    { at: 300, values: [3] },
+  ]);
 });
 
 /**

@@ -129,6 +129,7 @@ function seen(parts: number): { readonly whole: Run; readonly parts: Run[] } {
     target: 'servers',
     machine: machine(),
     options: load.options,
+    course: [],
     outcome: loadOutcome(
       record.toData([{ id: name, name, from: 1_700_000_000, to: 1_700_000_030 }]),
       load.options,

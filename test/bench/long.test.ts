@@ -7,6 +7,7 @@ import { hasBalancer } from '../../bench/balancer.ts';
 import { ENTRY_POINTS } from '../../bench/hostile/entry-points.ts';
 import { clusterChurn } from '../../bench/scenarios/cluster-churn.ts';
 import { clusterFaults } from '../../bench/scenarios/cluster-faults.ts';
+import { clusterUpgrade } from '../../bench/scenarios/cluster-upgrade.ts';
 import { conversations } from '../../bench/scenarios/conversations.ts';
 import { hostile } from '../../bench/scenarios/hostile.ts';
 import { soak } from '../../bench/scenarios/soak.ts';
@@ -48,6 +49,7 @@ if (existsSync(path.join(ROOT, 'scripts/talk/node_modules'))) {
 small(clusterChurn, { lostElsewhere: [0, 0], sessionsLeft: [0, 0], nodesLeft: [4, 4] });
 if (hasBalancer()) {
   small(clusterFaults, { lostElsewhere: [0, 0], lostOfKilled: [1, 4], backMs: [500, 30_000] });
+  small(clusterUpgrade, { drained: [1, 9], lost: [0, 0], gone: [0, 0], tokensRefused: [0, 0] });
 } else {
-  test.skip('bench cluster-faults: needs HAProxy (apt-get install haproxy)');
+  test.skip('bench cluster-faults, cluster-upgrade: need HAProxy (apt-get install haproxy)');
 }

@@ -25,6 +25,9 @@ export function small(
         `${name} is ${figures[name]}, expected ${low} to ${high}; all: ${JSON.stringify(figures)}`,
       );
     }
+    if (run.outcome.bounds.length > 0) {
+      assert.ok(run.course.length > 0, 'figures over time');
+    }
     const html = toHtml(run);
     assert.match(html, /<h1>/);
     assert.doesNotMatch(html, /undefined|\[object/);
