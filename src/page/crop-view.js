@@ -26,6 +26,11 @@ const clamp = (
  * @typedef {{ x: number, y: number, width: number, height: number }} Region
  */
 
+/**
+ * The start of a gesture.
+ * @typedef {{ place: { x: number, y: number }, apartPx: number, zoom: number }} Grip
+ */
+
 /** Draws on a canvas, and keeps the frame in touch with the photo. */
 export class CropView {
   #canvas;
@@ -40,6 +45,12 @@ export class CropView {
   #at = { x: 0, y: 0 };
   /** @type {Map<number, { x: number, y: number }>} */
   #pointers = new Map();
+  /**
+   * Of the gesture that goes on; taken anew when a finger comes or goes, or keys or wheel move the
+   * photo.
+   * @type {Grip | null}
+   */
+  #grip = null;
   #movedPx = 0;
 
   /**
@@ -52,7 +63,7 @@ export class CropView {
     canvas.addEventListener('pointerdown', (event) => this.#down(event));
     canvas.addEventListener('pointermove', (event) => this.#drag(event));
     canvas.addEventListener('pointerup', (event) => this.#up(event));
-    canvas.addEventListener('pointercancel', ({ pointerId }) => this.#pointers.delete(pointerId));
+    canvas.addEventListener('pointercancel', ({ pointerId }) => this.#lift(pointerId));
     canvas.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener('keydown', (event) => this.#key(event));
     new ResizeObserver(() => this.#draw()).observe(canvas);
@@ -162,6 +173,7 @@ export class CropView {
   }
 
   #change() {
+    this.#grip = null;
     const { width, height } = this.#photo ?? { width: 1, height: 1 };
     const { least, most } = this.zoomRange;
     this.#zoom = clamp(this.#zoom, least, most);
@@ -248,33 +260,66 @@ export class CropView {
   #down(event) {
     this.#canvas.setPointerCapture(event.pointerId);
     this.#pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    this.#grip = null;
     this.#movedPx = this.#pointers.size > 1 ? CLICK_PX : 0;
   }
 
-  /** @param {PointerEvent} event */
+  /**
+   * The whole gesture is computed from its start: the fingers of a pinch come one by one, and what
+   * the first of them alone would do may lie beyond the bounds of zoom and place.
+   * @param {PointerEvent} event
+   */
   #drag(event) {
     const before = this.#pointers.get(event.pointerId);
     if (!before) {
       return;
     }
+    const grip = this.#grip ?? this.#grasp();
     const now = { x: event.offsetX, y: event.offsetY };
-    const others = [...this.#pointers.entries()].filter(([id]) => id !== event.pointerId);
     this.#pointers.set(event.pointerId, now);
     this.#movedPx += Math.hypot(now.x - before.x, now.y - before.y);
-    const share = 1 / (others.length + 1); // two fingers move the photo by their mean
-    this.#moveBy((now.x - before.x) * share, (now.y - before.y) * share);
-    const other = others[0]?.[1];
-    if (other) {
-      const apart = (/** @type {{ x: number, y: number }} */ one) =>
-        Math.max(1, Math.hypot(one.x - other.x, one.y - other.y));
-      const middle = { x: (now.x + other.x) / 2, y: (now.y + other.y) / 2 };
-      this.#zoomBy(apart(now) / apart(before), middle);
-    }
+    const { least, most } = this.zoomRange;
+    const { middle, apartPx } = this.#hand();
+    this.#zoom = clamp((grip.zoom * apartPx) / grip.apartPx, least, most);
+    const box = this.#box();
+    const unit = this.#unit();
+    this.#at.x = grip.place.x - (middle.x - box.x - box.width / 2) / unit;
+    this.#at.y = grip.place.y - (middle.y - box.y - box.height / 2) / unit;
+    this.#change();
+    this.#grip = grip;
+  }
+
+  /** The middle of the fingers, and their mean distance from it, at least 1 CSS pixel. */
+  #hand() {
+    const points = [...this.#pointers.values()];
+    const mean = (/** @type {number[]} */ values) =>
+      values.reduce((sum, value) => sum + value, 0) / values.length;
+    const middle = { x: mean(points.map(({ x }) => x)), y: mean(points.map(({ y }) => y)) };
+    const apart = mean(points.map(({ x, y }) => Math.hypot(x - middle.x, y - middle.y)));
+    return { middle, apartPx: Math.max(1, apart) };
+  }
+
+  /** What the fingers hold: a place of the photo, and the zoom at their distance. @returns {Grip} */
+  #grasp() {
+    const { middle, apartPx } = this.#hand();
+    const box = this.#box();
+    const unit = this.#unit();
+    const place = {
+      x: this.#at.x + (middle.x - box.x - box.width / 2) / unit,
+      y: this.#at.y + (middle.y - box.y - box.height / 2) / unit,
+    };
+    return { place, apartPx, zoom: this.#zoom };
+  }
+
+  /** @param {number} pointerId @returns {boolean} whether it was down */
+  #lift(pointerId) {
+    this.#grip = null;
+    return this.#pointers.delete(pointerId);
   }
 
   /** A click brings its place to the middle. @param {PointerEvent} event */
   #up(event) {
-    if (this.#pointers.delete(event.pointerId) && this.#movedPx < CLICK_PX) {
+    if (this.#lift(event.pointerId) && this.#movedPx < CLICK_PX) {
       const box = this.#box();
       this.#moveBy(box.x + box.width / 2 - event.offsetX, box.y + box.height / 2 - event.offsetY);
     }

@@ -213,7 +213,31 @@ test('a portrait becomes a face and speaks; a picture without a face is refused 
   await page.close();
 });
 
-test('a photo is cropped by keys and by mouse: the face beside is left out', async () => {
+interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Two fingers beside each other, `apartPx` from one to the other. */
+const fingers = ({ x, y }: Point, apartPx: number): Point[] => [
+  { x: x - apartPx / 2, y },
+  { x: x + apartPx / 2, y },
+];
+
+/** Puts the fingers on the page, moves them to each of the places, and lifts them. */
+async function touch(page: Page, places: readonly Point[][]): Promise<void> {
+  const session = await page.createCDPSession();
+  for (const [n, points] of places.entries()) {
+    await session.send('Input.dispatchTouchEvent', {
+      type: n === 0 ? 'touchStart' : 'touchMove',
+      touchPoints: points.map((point, id) => ({ ...point, id })),
+    });
+  }
+  await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+  await session.detach();
+}
+
+test('a photo is cropped by keys, mouse and fingers: the face beside is left out', async () => {
   const two = path.join(OUT, 'two.jpg');
   await sharp({ create: { width: 1100, height: 512, channels: 3, background: '#9db' } })
     .composite([
@@ -246,6 +270,17 @@ test('a photo is cropped by keys and by mouse: the face beside is left out', asy
   await page.mouse.move(x + width / 2, y + 100);
   await page.mouse.wheel({ deltaY: -100 });
   await textBecomes(page, `${DIALOG} .where`, /42 % of the width/);
+  // Two fingers: apart, together, and side by side to the right.
+  const middle = { x: x + width / 2, y: y + 100 };
+  await touch(page, [fingers(middle, 60), fingers(middle, 90), fingers(middle, 120)]);
+  await textBecomes(page, `${DIALOG} .where`, /21 % of the width/);
+  await touch(page, [fingers(middle, 120), fingers(middle, 90), fingers(middle, 60)]);
+  await textBecomes(page, `${DIALOG} .where`, /42 % of the width/);
+  // Side by side, in one step that is longer than the photo: the zoom stays.
+  const far = { ...middle, x: middle.x + 1000 };
+  await touch(page, [fingers(middle, 60), fingers(far, 60)]);
+  await textBecomes(page, `${DIALOG} .where`, /42 % of the width, from 0 % of the left/);
+  await screenshot(page, path.join(OUT, 'page-crop.png'));
   await page.click(`${DIALOG} .create`);
   await textBecomes(page, '#face-status', /Ready after/, 40_000);
   assert.doesNotMatch(await textOf(page, '#face-status'), /other faces/);
