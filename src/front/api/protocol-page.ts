@@ -282,7 +282,9 @@ export const PROTOCOL_PAGE = `<!doctype html>
           <code>motion=arkit</code> or <code>motion=all</code> with <code>events=json</code>. They
           carry the RTP timestamp of their frame, which a page compares with
           <code>requestVideoFrameCallback</code>. Visemes tell what the mouth does: sounds that look
-          alike (p, b and m; t, d and n) are not told apart for certain.
+          alike (p, b and m; t, d and n) are not told apart for certain. Their times are held to
+          those of a synthesised voice: half of the closed lips are within 10 ms of their sound, nine
+          in ten within 25 ms; <code>word</code> comes within 30 ms of when its sound is sent.
         </li>
         <li>In rooms of LiveKit, transcriptions are the agent's own: the server passes none on.</li>
       </ul>
