@@ -1,44 +1,22 @@
 // The page's controller: connects the buttons to a Session, and shows the Session's events.
 // @ts-check
-import { SPEECH_RATE, Session, createToken, decodeSpeech, getIceServers } from './client.js';
-import { openMicrophone } from './audio.js';
+import { Session, createToken, getIceServers } from './client.js';
+import { button, byId, chosen, field, part, video } from './elements.js';
 import { FacePicker } from './face-picker.js';
 import { SessionStatsPanel } from './session-stats.js';
 import { keepFocus } from './focus.js';
 import { MouthMotionMeter } from './mouth-motion.js';
 import { LoudnessMeter, Sparkline, StatsReader } from './meters.js';
 import { endMessage, errorMessage } from './messages.js';
+import { showLipLatency, showReading } from './readings.js';
+import { play, startSoundButtons } from './sound.js';
+import { fetchFile, say, startSpeechPanel } from './speech-panel.js';
 import { startTalkPanel } from './talk-panel.js';
 import { startUsagePanel } from './usage-panel.js';
 import { startVideoPanel } from './video-panel.js';
 import { startIntegratePanel } from './integrate-panel.js';
 import { startTheme } from './theme.js';
 
-/**
- * @template {HTMLElement} T
- * @param {string} id @param {new () => T} type The class of the element.
- * @throws {Error} when the page has no such element
- */
-function byId(id, type) {
-  const element = document.getElementById(id);
-  if (element instanceof type) {
-    return element;
-  }
-  throw new Error(`the page has no ${type.name} #${id}`);
-}
-const part = (/** @type {string} */ id) => byId(id, HTMLElement);
-const button = (/** @type {string} */ id) => byId(id, HTMLButtonElement);
-const field = (/** @type {string} */ id) => byId(id, HTMLInputElement);
-
-const SENTENCES = [
-  { file: 'samples/hello.mp3', text: 'Hello! I am a picture that learned to speak.' },
-  { file: 'samples/lips.mp3', text: 'My lips should meet on purple, on baby, and on maybe.' },
-  { file: 'samples/vowels.mp3', text: 'Five wise owls flew south over the valley.' },
-];
-const PLAY_ICON =
-  '<svg viewBox="0 0 24 24" aria-hidden="true"><path class="fill" d="M8 5.5v13l11-6.5z"/></svg>';
-
-const video = byId('video', HTMLVideoElement);
 const poster = byId('poster', HTMLImageElement);
 const loudness = new LoudnessMeter();
 const sparkline = new Sparkline(byId('spark', HTMLCanvasElement));
@@ -72,8 +50,6 @@ const picker = new FacePicker({
 let apiKey = '';
 /** @type {Session | null} */
 let session = null;
-/** @type {MediaStream | null} */
-let microphone = null;
 /** @type {ReturnType<typeof setInterval> | undefined} */
 let statsTimer;
 let connectedAtMs = 0;
@@ -203,7 +179,11 @@ function showEventsOf(session) {
     const reader = new StatsReader();
     clearInterval(statsTimer);
     statsTimer = setInterval(() => {
-      void reader.read(session.peer).then(showReading);
+      void reader.read(session.peer).then((reading) => {
+        if (session.state !== 'ended') {
+          showReading(reading);
+        }
+      });
       session.ping();
     }, 500);
   });
@@ -242,39 +222,12 @@ function leave() {
   part('latency-badge').hidden = true;
 }
 
-/**
- * Plays with sound if the browser allows it; otherwise muted, with a button to turn the sound on.
- */
-async function play() {
-  video.muted = false;
-  try {
-    await video.play();
-  } catch {
-    video.muted = true;
-    await video.play().catch(() => {});
-    button('unmute').hidden = false;
-  }
-  showSound();
-}
-
 button('connect').addEventListener('click', () => void connect());
 button('disconnect').addEventListener('click', () => session?.close());
 button('interrupt').addEventListener('click', interrupt);
 button('finish').addEventListener('click', () => {
   void session?.finish();
   say('Disconnecting after the last word.');
-});
-button('sound').addEventListener('click', () => {
-  video.muted = !video.muted;
-  showSound();
-});
-button('unmute').addEventListener('click', () => {
-  video.muted = false;
-  loudness.resume();
-  keepFocus(() => {
-    button('unmute').hidden = true;
-  }, button('sound'));
-  showSound();
 });
 addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && !document.querySelector('dialog[open]')) {
@@ -288,153 +241,16 @@ function interrupt() {
   say('');
 }
 
-// Speech.
+startSoundButtons(() => loudness.resume());
 
-/** @param {Int16Array<ArrayBuffer>} pcm */
-function speak(pcm) {
-  if (!session) {
-    return;
-  }
-  void session.speak(pcm, { interrupt: field('replace').checked });
-  say(`${(pcm.length / SPEECH_RATE).toFixed(1)} s of speech sent.`);
-}
-
-/**
- * Sends an audio file as speech; connects first when there is no session.
- * @param {ArrayBuffer | Promise<ArrayBuffer>} file
- */
-async function speakFile(file) {
-  try {
-    const [pcm] = await Promise.all([
-      Promise.resolve(file).then(decodeSpeech),
-      session ? session.started() : connect(),
-    ]);
-    if (session) {
-      speak(pcm);
-    }
-  } catch (error) {
-    say(errorMessage(error), true);
-  }
-}
-
-/** @param {string} address */
-const fetchFile = async (address) => (await fetch(new URL(address, import.meta.url))).arrayBuffer();
-
-for (const { file, text } of SENTENCES) {
-  const item = document.createElement('button');
-  item.type = 'button';
-  item.className = 'sentence';
-  item.innerHTML = PLAY_ICON;
-  item.append(text);
-  item.addEventListener('click', () => void speakFile(fetchFile(file)));
-  part('sentences').append(item);
-}
-
-button('pick').addEventListener('click', () => field('file').click());
-field('file').addEventListener('change', () => {
-  const file = field('file').files?.[0];
-  field('file').value = '';
-  if (file) {
-    void speakFile(file.arrayBuffer());
-  }
+const { stopMicrophone } = startSpeechPanel({
+  session: () => session,
+  connect,
+  offerPicture: (picture) => void picker.offer(picture),
+  showError,
 });
 
-let dragDepth = 0; // dragenter and dragleave fire for every element that is crossed
-addEventListener('dragenter', () => {
-  dragDepth++;
-  document.body.classList.add('dragging');
-});
-addEventListener('dragleave', () => {
-  dragDepth--;
-  if (dragDepth <= 0) {
-    document.body.classList.remove('dragging');
-  }
-});
-addEventListener('dragover', (event) => event.preventDefault());
-addEventListener('drop', (event) => {
-  event.preventDefault();
-  dragDepth = 0;
-  document.body.classList.remove('dragging');
-  const file = event.dataTransfer?.files[0];
-  if (!file) {
-    return;
-  }
-  if (file.type.startsWith('image/')) {
-    void picker.offer(file);
-  } else {
-    void speakFile(file.arrayBuffer());
-  }
-});
-
-button('microphone').addEventListener(
-  'click',
-  () => void (microphone ? stopMicrophone() : startMicrophone()),
-);
-
-async function startMicrophone() {
-  try {
-    microphone = await openMicrophone();
-    const track = microphone.getAudioTracks()[0];
-    if (chosen('mic') === 'opus' && track) {
-      // The track must be part of the offer, so open a new connection.
-      const kept = microphone;
-      microphone = null;
-      session?.close();
-      await connect(track);
-      if (!session) {
-        stopTracks(kept);
-        return;
-      }
-      microphone = kept;
-    } else {
-      if (!session) {
-        await connect();
-      }
-      await session?.started();
-      if (!session || !microphone) {
-        stopMicrophone();
-        return;
-      }
-    }
-    if (chosen('mic') !== 'opus') {
-      session.speak(microphone).catch(showError);
-    }
-    // Mute the face: one's own words with a delay make it hard to speak, and loudspeakers cause
-    // echo.
-    video.muted = true;
-    showSound();
-    button('microphone').dataset['on'] = 'true';
-    button('microphone').querySelector('span')?.replaceChildren('Stop microphone');
-    say(
-      'The face repeats your words. The sound is off to prevent echo; with headphones you can turn it on.',
-    );
-  } catch (error) {
-    stopMicrophone();
-    say(errorMessage(error), true);
-  }
-}
-
-/** @param {MediaStream} stream */
-function stopTracks(stream) {
-  for (const track of stream.getTracks()) {
-    track.stop();
-  }
-}
-
-function stopMicrophone() {
-  if (!microphone) {
-    return;
-  }
-  stopTracks(microphone);
-  microphone = null;
-  video.muted = false;
-  showSound();
-  button('microphone').dataset['on'] = 'false';
-  button('microphone').querySelector('span')?.replaceChildren('Microphone');
-  say('');
-}
-
-// A video file.
+// The panels.
 
 startVideoPanel(
   {
@@ -541,52 +357,11 @@ for (const input of document.querySelectorAll('input[name=emotion]')) {
   });
 }
 
-function showSound() {
-  const isOn = !video.muted;
-  button('sound')
-    .querySelector('span')
-    ?.replaceChildren(isOn ? 'Sound on' : 'Sound off');
-}
-
-/** @param {number} latencyMs Measured in the server. */
-function showLipLatency(latencyMs) {
-  part('m-lips').textContent = `${Math.round(latencyMs)} ms`;
-  part('latency-badge').textContent = `${Math.round(latencyMs)} ms to lips`;
-  part('latency-badge').title =
-    'In the server: from the arrival of the speech to the sending of its first video frame';
-  part('latency-badge').hidden = false;
-}
-
-/** @param {import('./meters.js').Reading} reading */
-function showReading(reading) {
-  if (!session) {
-    return;
-  }
-  part('m-fps').textContent = reading.fps === null ? '–' : `${reading.fps.toFixed(0)} /s`;
-  part('m-rtt').textContent =
-    reading.roundTripMs === null
-      ? '–'
-      : `${reading.roundTripMs.toFixed(reading.roundTripMs < 10 ? 1 : 0)} ms`;
-  part('m-rate').textContent = reading.kbps === null ? '–' : `${reading.kbps.toFixed(0)} kbit/s`;
-  part('m-skew').textContent =
-    reading.skewMs === null
-      ? '–'
-      : `${reading.skewMs > 0 ? '+' : ''}${reading.skewMs.toFixed(0)} ms`;
-  part('m-picture').textContent = reading.picture;
-  part('m-loss').textContent = `${reading.lost} · ${reading.freezes}`;
-}
-
 video.addEventListener('loadeddata', () => {
   if (session) {
     part('m-start').textContent = `${Math.round(performance.now() - connectedAtMs)} ms`;
   }
 });
-
-/** @param {string} text */
-function say(text, isBad = false) {
-  part('speak-status').textContent = text;
-  part('speak-status').classList.toggle('bad', isBad);
-}
 
 /** A rejected API key opens the form for another one. @param {unknown} error */
 function showError(error) {
@@ -607,12 +382,6 @@ function hideError() {
   part('error-text').textContent = '';
 }
 button('error-close').addEventListener('click', hideError);
-
-/** @param {string} name */
-function chosen(name) {
-  const input = document.querySelector(`input[name="${name}"]:checked`);
-  return input instanceof HTMLInputElement ? input.value : '';
-}
 
 startTheme(button('theme'));
 
