@@ -19,7 +19,7 @@ import type { SpokenClause } from './spoken-text.ts';
 import {
   type ChatMessage,
   END_SILENCE_MS,
-  type Hearing,
+  type RecognitionEvent,
   type TurnListener,
   type TurnProviders,
 } from './turn-types.ts';
@@ -282,8 +282,8 @@ function createAgent(
   class MouthpieceAgent extends library.voice.Agent {
     async sttNode(audio: ReadableStream<AudioFrame>): Promise<ReadableStream<SpeechEvent>> {
       return streamOf(async function* hear(signal) {
-        for await (const hearing of listen(samplesOf(audio), signal)) {
-          yield speechEvent(library, hearing, options.language);
+        for await (const event of listen(samplesOf(audio), signal)) {
+          yield speechEvent(library, event, options.language);
         }
       });
     }
@@ -374,7 +374,11 @@ async function drain(pcm: AsyncIterable<unknown>): Promise<void> {
   }
 }
 
-function speechEvent(library: TalkLibrary, { kind, text }: Hearing, language: string): SpeechEvent {
+function speechEvent(
+  library: TalkLibrary,
+  { kind, text }: RecognitionEvent,
+  language: string,
+): SpeechEvent {
   const types = library.stt.SpeechEventType;
   if (kind === 'begin' || kind === 'end') {
     return { type: kind === 'begin' ? types.START_OF_SPEECH : types.END_OF_SPEECH };

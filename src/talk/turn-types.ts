@@ -21,7 +21,7 @@ export interface VoiceAudio {
 }
 
 /** A change of what a streaming recogniser has understood. */
-export interface Hearing {
+export interface RecognitionEvent {
   readonly kind: 'begin' | 'interim' | 'final' | 'end';
   readonly text: string;
 }
@@ -37,7 +37,10 @@ export interface TurnProviders {
   /** Recognises one utterance. */
   readonly transcribe?: (pcm: Int16Array, signal: AbortSignal) => Promise<string>;
   /** Recognises continuously, instead of `transcribe`. */
-  readonly listen?: (pcm: AsyncIterable<Int16Array>, signal: AbortSignal) => AsyncIterable<Hearing>;
+  readonly listen?: (
+    pcm: AsyncIterable<Int16Array>,
+    signal: AbortSignal,
+  ) => AsyncIterable<RecognitionEvent>;
   /** For `listen`: the person has probably ended an utterance. */
   readonly finalise?: () => void;
 }

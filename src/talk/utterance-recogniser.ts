@@ -1,6 +1,6 @@
 // A recogniser that takes whole utterances, with its wait taken off the turn: it begins in the pause
 // before the speech is known to be over, and its text counts unless the person goes on.
-import type { Hearing } from './turn-types.ts';
+import type { RecognitionEvent } from './turn-types.ts';
 import type { UtteranceListener } from './vad.ts';
 
 interface Attempt {
@@ -15,7 +15,7 @@ const MAX_WAITING = 8;
 export class UtteranceRecogniser implements UtteranceListener {
   readonly #transcribe: (pcm: Int16Array, signal: AbortSignal) => Promise<string>;
   #early: Attempt | undefined = undefined;
-  readonly #queue: (Hearing | Promise<string>)[] = [];
+  readonly #queue: (RecognitionEvent | Promise<string>)[] = [];
   #wake: (() => void) | undefined = undefined;
 
   constructor(transcribe: (pcm: Int16Array, signal: AbortSignal) => Promise<string>) {
@@ -44,7 +44,7 @@ export class UtteranceRecogniser implements UtteranceListener {
     this.#push(attempt.text);
   }
 
-  #push(next: Hearing | Promise<string>): void {
+  #push(next: RecognitionEvent | Promise<string>): void {
     if (this.#queue.length < MAX_WAITING) {
       this.#queue.push(next);
       this.#wake?.();
@@ -52,7 +52,7 @@ export class UtteranceRecogniser implements UtteranceListener {
   }
 
   /** Yields the text of each utterance that has any. */
-  async *texts(signal: AbortSignal): AsyncGenerator<Hearing> {
+  async *texts(signal: AbortSignal): AsyncGenerator<RecognitionEvent> {
     signal.addEventListener('abort', () => this.#wake?.(), { once: true });
     while (!signal.aborted) {
       const next = this.#queue.shift();

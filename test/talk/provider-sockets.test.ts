@@ -11,7 +11,7 @@ import type { RecogniserSpec, VoiceSpec } from '../../src/link/talk-messages.ts'
 import { SPEECH_RATE } from '../../src/media/timeline.ts';
 import { createProviders } from '../../src/talk/providers.ts';
 import { heardOf } from '../../src/talk/spoken-text.ts';
-import type { Hearing, VoiceAudio } from '../../src/talk/turn-types.ts';
+import type { RecognitionEvent, VoiceAudio } from '../../src/talk/turn-types.ts';
 import { ROOT } from '../harness/server.ts';
 import { synthesize } from '../harness/speech.ts';
 import { until } from '../harness/until.ts';
@@ -250,10 +250,10 @@ async function hear(
   origin: string,
   { faults, providers }: Ours,
   utterances: readonly Int16Array[],
-  until_: (heard: readonly Hearing[]) => boolean,
-): Promise<Hearing[]> {
+  until_: (heard: readonly RecognitionEvent[]) => boolean,
+): Promise<RecognitionEvent[]> {
   const abort = new AbortController();
-  const heard: Hearing[] = [];
+  const heard: RecognitionEvent[] = [];
   async function* microphone(): AsyncGenerator<Int16Array> {
     await setTimeout(100);
     for (const pcm of utterances) {
@@ -275,8 +275,8 @@ async function hear(
     },
     () => {},
   );
-  for await (const hearing of providers.listen!(microphone(), abort.signal)) {
-    heard.push(hearing);
+  for await (const event of providers.listen!(microphone(), abort.signal)) {
+    heard.push(event);
     if (until_(heard)) {
       abort.abort();
     }
@@ -294,7 +294,8 @@ const recogniser = (origin: string, apiKey = 'k'): RecogniserSpec => ({
   apiKey,
   model: 'nova-3',
 });
-const hasFinal = (heard: readonly Hearing[]): boolean => heard.some(({ kind }) => kind === 'final');
+const hasFinal = (heard: readonly RecognitionEvent[]): boolean =>
+  heard.some(({ kind }) => kind === 'final');
 
 test('Deepgram hears words while they are spoken, and is asked for them at the pause', async () => {
   const { pcm } = await synthesize('good morning');

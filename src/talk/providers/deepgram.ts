@@ -5,7 +5,7 @@ import { every } from '../../base/guard.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { SPEECH_RATE } from '../../media/timeline.ts';
 import { ProviderError, toProviderError } from '../provider-error.ts';
-import type { Hearing } from '../turn-types.ts';
+import type { RecognitionEvent } from '../turn-types.ts';
 import { ProviderSocket } from './socket.ts';
 
 const WHO = 'The recogniser';
@@ -58,7 +58,10 @@ export class DeepgramEar {
   }
 
   /** Yields what is understood, until the signal aborts or the key is refused. */
-  async *listen(pcm: AsyncIterable<Int16Array>, signal: AbortSignal): AsyncGenerator<Hearing> {
+  async *listen(
+    pcm: AsyncIterable<Int16Array>,
+    signal: AbortSignal,
+  ): AsyncGenerator<RecognitionEvent> {
     const onAbort = (): void => {
       this.close();
     };
@@ -69,9 +72,9 @@ export class DeepgramEar {
       for (let failures = 0; !this.#isOver; failures++) {
         const startMs = monotonicMs();
         try {
-          for await (const hearing of this.#connected()) {
+          for await (const event of this.#connected()) {
             failures = 0;
-            yield hearing;
+            yield event;
           }
         } catch (error) {
           const failure = toProviderError(WHO, error);
@@ -109,7 +112,7 @@ export class DeepgramEar {
     this.#socket = undefined;
   }
 
-  async *#connected(): AsyncGenerator<Hearing> {
+  async *#connected(): AsyncGenerator<RecognitionEvent> {
     const { baseUrl, apiKey } = this.#spec;
     const socket = await ProviderSocket.open({
       who: WHO,
@@ -134,9 +137,9 @@ export class DeepgramEar {
           return;
         }
         this.#heardMs = monotonicMs();
-        const hearing = this.#read(message);
-        if (hearing !== undefined) {
-          yield hearing;
+        const event = this.#read(message);
+        if (event !== undefined) {
+          yield event;
         }
       }
     } finally {
@@ -203,7 +206,7 @@ export class DeepgramEar {
   }
 
   /** @throws ProviderError */
-  #read(message: Record<string, unknown>): Hearing | undefined {
+  #read(message: Record<string, unknown>): RecognitionEvent | undefined {
     const { type, is_final: isFinal, start, duration, channel } = message;
     if (type === 'Error') {
       throw new ProviderError('server_error', `${WHO} sent an error`);
