@@ -126,9 +126,9 @@ async def main(base_url, key, face_id):
     logger.remove()
     session = await create_session(base_url, key, face_id)
     # The test joins as the viewer.
-    print(json.dumps({'viewerToken': session.viewer_token}), flush=True)
+    print(json.dumps({'event': 'session', 'viewerToken': session.viewer_token}), flush=True)
     pipe = Pipe(session.agent_url)
-    seen = {}
+    seen = {'event': 'seen'}
     await pipe.reply('This is heard to its end.')
     seen['whole'] = await pipe.until_spoken()
     await pipe.reply('One two three four five six. ' * 5)
