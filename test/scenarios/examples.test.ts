@@ -1,7 +1,7 @@
 // The examples, as a newcomer runs them: in an empty folder, with the packed packages, against the
 // real server; the pages in a real browser.
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
@@ -17,8 +17,10 @@ import { connectAgent, createSession } from '../../clients/js/src/agent.ts';
 import type { TestBrowser } from '../harness/browser.ts';
 import { LIVEKIT_KEY, LIVEKIT_PROGRAM, LiveKitTestServer } from '../harness/livekit-server.ts';
 import { patience } from '../harness/machine.ts';
+import { canImport } from '../harness/python-packages.ts';
 import { ROOT, createToken, firstFace, startServer, type TestServer } from '../harness/server.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
+import { toWav } from '../harness/speech.ts';
 import { until } from '../harness/until.ts';
 import { WeriftPeer } from '../harness/werift-peer.ts';
 
@@ -112,15 +114,6 @@ class Example {
     const limitMs = 20_000 * patience();
     await until(() => pattern.test(this.output), limitMs, `${pattern} in: ${this.output}`);
     return pattern.exec(this.output)![1]!;
-  }
-}
-
-function canImport(python: string, modules: string): boolean {
-  try {
-    execFileSync(python, ['-c', `import ${modules}`], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
   }
 }
 
@@ -281,16 +274,43 @@ test('a realtime model: it speaks, and is told what was heard when the user inte
   assert.ok(heardMs > 0 && heardMs < 8000, `heard ${heardMs} ms`);
 });
 
+const PYTHON = ['python3', '/usr/bin/python3'].find((name) => canImport(name, 'websockets'));
+const PYTHONPATH = path.join(ROOT, 'clients/python/src');
+
 test('an agent in Python', async (t) => {
-  const python = ['python3', '/usr/bin/python3'].find((name) => canImport(name, 'websockets'));
-  t.skip(python === undefined, 'no Python with the package websockets');
-  const agent = new Example(python!, ['agent.py', 'Hello!'], {
-    PYTHONPATH: path.join(ROOT, 'clients/python/src'),
-  });
+  t.skip(PYTHON === undefined, 'no Python with the package websockets');
+  const agent = new Example(PYTHON!, ['agent.py', 'Hello!'], { PYTHONPATH });
   const viewer = await join(await agent.says(/(http\S+)/));
   assert.equal(await agent.says(/heard (\d+) ms/), '500');
   await viewer.connection.close();
 });
+
+for (const [language, readme, file] of [
+  ['js', 'clients/js/README.md', 'readme.mjs'],
+  ['python', 'clients/python/README.md', 'readme.py'],
+] as const) {
+  test(`the program of ${readme} runs as it stands`, async (t) => {
+    const program = language === 'js' ? process.execPath : PYTHON;
+    t.skip(program === undefined, 'no Python with the package websockets');
+    const text = await readFile(path.join(ROOT, readme), 'utf8');
+    const blocks = text.matchAll(/^```(\w+)\n([^]*?)^```$/gm);
+    const block = [...blocks].find(
+      ([, name, code]) => name === language && code!.includes('hello.wav'),
+    );
+    await writeFile(path.join(folder, file), block![2]!);
+    await writeFile(path.join(folder, 'hello.wav'), toWav(new Int16Array(8000)));
+    const agent = new Example(program!, [file], { PYTHONPATH });
+    t.onTestFinished(() => {
+      agent.child.kill();
+    });
+    const token = await agent.says(/watch http\S+\/viewer#(\S+)/);
+    const viewer = await WeriftPeer.connect(server, token);
+    assert.equal(await agent.says(/heard (\d+) ms$/m), '500');
+    await until(() => agent.child.exitCode !== null, 10_000 * patience(), 'its end');
+    assert.equal(agent.child.exitCode, 0);
+    await viewer.connection.close();
+  });
+}
 
 test('the page for OBS: a face on nothing, by a token in the fragment of its address', async () => {
   const session = await createSession({
