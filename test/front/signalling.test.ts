@@ -2,6 +2,7 @@
 // late, twice or in the wrong frame.
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { Documents } from '../harness/documents.ts';
 import { patience } from '../harness/machine.ts';
 import { call, createToken, startServer, type TestServer } from '../harness/server.ts';
 import { until } from '../harness/until.ts';
@@ -9,6 +10,7 @@ import { synthesize } from '../harness/speech.ts';
 import { makeOffer, senderMs, WeriftPeer } from '../harness/werift-peer.ts';
 import { WsClient } from '../harness/ws-client.ts';
 import { sleep } from '../../src/base/time.ts';
+import { refusals } from './refusals.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -312,6 +314,82 @@ describe.concurrent('the socket', () => {
     } finally {
       await peer.close();
     }
+  });
+});
+
+describe('the documents of the running server', () => {
+  test('refused requests get the status, code and body of the OpenAPI document', async () => {
+    const documents = await Documents.of(server);
+    const { body: session } = await call(server, '/sessions', { faceId: 'ava' });
+    const { body: agent } = await call(server, '/auto/agent', { face_id: 'ava' });
+    const { body: auto } = await call(server, '/auto/token', {});
+    try {
+      for (const { operation, path, init, status, code } of refusals({
+        sessionId: session.sessionId,
+        viewerToken: session.tokens.viewer,
+        agentId: agent.id,
+        autoToken: auto.token,
+      })) {
+        const reply = await fetch(server.url + path, {
+          ...init,
+          headers: { 'x-service-api-key': server.apiKey, ...init?.headers },
+        });
+        const told = (await reply.json()) as Record<string, unknown>;
+        assert.deepEqual([reply.status, told['code']], [status, code], `${operation} ${path}`);
+        documents.checkRefusal(operation, reply, told);
+      }
+    } finally {
+      await call(server, `/sessions/${session.sessionId}`, undefined, { method: 'DELETE' });
+    }
+  });
+
+  test('refused sockets and commands are told as the AsyncAPI document says', async () => {
+    const documents = await Documents.of(server);
+    const offer = JSON.stringify({ type: 'offer', sdp: 'v=0' });
+    const refusedAs = async (
+      code: string,
+      token: string,
+      address: string,
+      sent?: string | Uint8Array<ArrayBuffer>,
+    ): Promise<void> => {
+      for (const query of ['', '?events=json']) {
+        const client = await WsClient.open(server, token, address + query);
+        if (sent !== undefined) {
+          client.send(sent);
+        }
+        await client.closed;
+        const last = client.messages.at(-1)!.text;
+        const isEvent = query !== '' || address === '/sessions/agent';
+        const told = isEvent ? (JSON.parse(last) as { code: string }).code : last.split(' ')[1];
+        assert.equal(told, code, `${address}: ${last}`);
+        documents.checkMessage(address, isEvent ? 'errorEvent' : 'error', last);
+      }
+    };
+    const p2p = '/compose/webrtc/p2p';
+    for (const address of [p2p, '/compose/webrtc/livekit', '/sessions/agent']) {
+      await refusedAs('INVALID_SESSION_TOKEN', 'wrong', address);
+    }
+    const token = await createToken(server);
+    await refusedAs('INVALID_OFFER', token, p2p, offer);
+    await refusedAs('MESSAGE_TOO_LARGE', token, p2p, new Uint8Array((1 << 20) + 2));
+    const first = await WsClient.open(server, token);
+    first.send('ping 1');
+    await first.waitFor('pong');
+    await refusedAs('SESSION_IN_USE', token, p2p);
+    await first.close();
+
+    const { body: session } = await call(server, '/sessions', { faceId: 'ava' });
+    const agent = await WsClient.open(server, session.tokens.agent, '/sessions/agent');
+    agent.send('{"type":"emotion","emotion":"furious"}');
+    await agent.waitFor('{"type":"rejected"');
+    await call(server, `/sessions/${session.sessionId}`, undefined, { method: 'DELETE' });
+    await agent.closed;
+    const types = agent.messages.map(({ text }) => {
+      const { type } = JSON.parse(text) as { type: string };
+      documents.checkMessage('/sessions/agent', `${type}Event`, text);
+      return type;
+    });
+    assert.deepEqual(types, ['session', 'video', 'viewer', 'rejected', 'stopped']);
   });
 });
 

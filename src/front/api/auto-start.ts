@@ -77,7 +77,9 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
     'CONVERSATIONS_UNAVAILABLE',
     'CONVERSATIONS_INSTALLING',
     'INVALID_FACE_ID',
+    'INVALID_EMOTION',
     'SERVER_OVERLOADED',
+    'STORE_UNAVAILABLE',
   ] as const;
   const answers = { 200: { description: 'The room is ready.', schema: started } };
 
@@ -220,7 +222,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
           }),
         },
       },
-      refusals: ['ROOM_CLOSED'],
+      refusals: ['ROOM_CLOSED', 'STORE_UNAVAILABLE'],
       handler: async ({ params, body, trace }) =>
         json(await join(deps, params.id, body.secret, trace)),
     }),
@@ -233,7 +235,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       summary: 'Transcript of a conversation, once it is over',
       params: z.object({ session_id: conversationId }),
       responses: { 200: { description: 'What was said.', schema: transcriptSchema } },
-      refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'NOT_FOUND'],
+      refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'NOT_FOUND', 'STORE_UNAVAILABLE'],
       async handler(request) {
         const key = keyOf(request, [...deps.apiKeyHeaders, 'api-key']);
         const { ownerId } = await deps.authenticate(key);

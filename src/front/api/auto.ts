@@ -282,7 +282,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
           }),
         },
       },
-      refusals: ['INVALID_API_KEY', 'RATE_LIMITED'],
+      refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'STORE_UNAVAILABLE'],
       async handler(request) {
         const { body } = request;
         const caller = await deps.authenticate(

@@ -143,6 +143,7 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
           schema: tokenRefusal,
         },
       },
+      refusals: ['INVALID_FACE_ID', 'INVALID_EMOTION', 'SERVER_OVERLOADED', 'SERVER_DRAINING'],
       // Known clients crash on a 5xx here (wire protocol section 1), so a server failure is sent as
       // 429.
       failureStatus: 429,

@@ -33,8 +33,8 @@ export const integrationRoutes = ({ isRoomToken, agents, forwarder }: Integratio
     }),
     responses: {
       200: { description: 'The token is valid.', contentType: 'text/plain' },
-      401: { description: 'It is not, or its room is over.', schema: errorSchema },
     },
+    refusals: ['INVALID_ROOM_TOKEN', 'STORE_UNAVAILABLE'],
     handler: async ({ query }) => {
       if (!(await isRoomToken(query.access_token))) {
         throw new ServiceError('INVALID_ROOM_TOKEN');
@@ -70,13 +70,23 @@ export const integrationRoutes = ({ isRoomToken, agents, forwarder }: Integratio
           .object({ status: z.literal('joined'), session_id: z.uuid(), destination: z.string() })
           .meta({ id: 'AgentSession' }),
       },
-      400: {
-        description: 'The URL is refused, or the room could not be joined.',
+      401: {
+        description: 'INVALID_API_KEY: the key that made the session token was removed.',
         schema: errorSchema,
       },
-      401: { description: 'The session token is not valid.', schema: errorSchema },
-      409: { description: 'The session token has a live session.', schema: errorSchema },
     },
+    refusals: [
+      'LIVEKIT_URL_REFUSED',
+      'ROOM_JOIN_FAILED',
+      'INVALID_FACE_ID',
+      'INVALID_SESSION_TOKEN',
+      'SESSION_IN_USE',
+      'FACE_NOT_READY',
+      'SERVER_OVERLOADED',
+      'SERVER_DRAINING',
+      'STORE_UNAVAILABLE',
+      'STORAGE_UNAVAILABLE',
+    ],
     async handler(request) {
       const { body, path, ip, origin } = request;
       if (agents === undefined) {

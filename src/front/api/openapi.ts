@@ -199,15 +199,20 @@ function responses(entry: Route, components: Components): Json {
       : []),
     'INTERNAL_ERROR',
   ];
-  // A route with a failure status never replies 5xx, and describes that status itself.
-  const told =
-    entry.failureStatus === undefined ? codes : codes.filter((code) => ERRORS[code].status < 500);
-  const byStatus = Map.groupBy(told, (code) => ERRORS[code].status);
+  const { failureStatus } = entry;
+  const byStatus = Map.groupBy(codes, (code) => {
+    const { status } = ERRORS[code];
+    return failureStatus !== undefined && status >= 500 ? failureStatus : status;
+  });
   for (const [status, group] of byStatus) {
-    out[status] ??= {
-      description: [...new Set(group)].map((code) => `${code}: ${ERRORS[code].message}`).join(' '),
-      content: { 'application/json': { schema: components.use(errorSchema) } },
-    };
+    const named = [...new Set(group)].map((code) => `${code}: ${ERRORS[code].message}`).join(' ');
+    const own = out[status];
+    out[status] = own
+      ? { ...own, description: `${String(own['description'])} ${named}` }
+      : {
+          description: named,
+          content: { 'application/json': { schema: components.use(errorSchema) } },
+        };
   }
   if (entry.params || entry.query || entry.headers || entry.body) {
     out['422'] ??= {

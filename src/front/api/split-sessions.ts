@@ -88,6 +88,7 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
       'FACE_NOT_READY',
       'SERVER_OVERLOADED',
       'SERVER_DRAINING',
+      'STORAGE_UNAVAILABLE',
     ],
     async handler(request) {
       const { body, caller, origin, ip, trace } = request;

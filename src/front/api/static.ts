@@ -187,7 +187,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       summary: 'Progress of a rendering. Whoever knows the id may ask',
       query: z.object({ id: videoId }),
       responses: { 200: { description: 'Its state.', schema: statusSchema } },
-      refusals: ['NOT_FOUND'],
+      refusals: ['NOT_FOUND', 'STORE_UNAVAILABLE'],
       async handler({ query, origin }) {
         const found = await render().status(query.id);
         if (!found) {
@@ -221,7 +221,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
         ...fileResponses(CONTENT_TYPES.m4s),
         302: LINKED,
       },
-      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORAGE_UNAVAILABLE'],
+      refusals: ['NOT_FOUND', 'RANGE_NOT_SATISFIABLE', 'STORE_UNAVAILABLE', 'STORAGE_UNAVAILABLE'],
       timeoutMs: 60_000,
       async handler({ params }) {
         const source = await render().openHls(params.id, params.file);

@@ -160,6 +160,12 @@ test('operations are documented as linters of OpenAPI ask: redocly and spectral'
       statuses.some((status) => status.startsWith('4')),
       `${name}: a refusal`,
     );
+    for (const [status, { description }] of Object.entries(operation.responses)) {
+      // 422 lists fields, and a server that is not ready lists its checks.
+      if (/^[45]/.test(status) && status !== '422' && path !== '/readyz') {
+        assert.match(description, /\b[A-Z_]{4,}: /, `${name}: ${status} names no code`);
+      }
+    }
     for (const { name: parameter, description } of operation.parameters) {
       assert.ok((description ?? '').length > 0, `${name}: ${parameter} has no description`);
     }
