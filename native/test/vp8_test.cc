@@ -12,6 +12,7 @@
 #include "core/video_encoder.h"
 #include "core/vp8_inter_coder.h"
 #include "core/vp8_key_coder.h"
+#include "core/vp8_prediction.h"
 #include "core/vp8_rate_control.h"
 #include "test_data.h"
 
@@ -136,4 +137,37 @@ TEST_CASE("what moves keeps its shade, and needs no residual for fine texture") 
     missing += picture[size_t(i)] - shown.data[0][i / SIDE * shown.stride[0] + i % SIDE];
   }
   CHECK(std::abs(missing) < SIDE * SIDE / 2);
+}
+
+TEST_CASE("the predictions of this processor are those of the portable version") {
+  constexpr int STRIDE = 48;
+  Random random{7};
+  std::vector<uint8_t> u(STRIDE * 40), v(u.size()), picture(u.size());
+  const vp8::Predictor &portable = vp8::PREDICTOR_PORTABLE, &fastest = vp8::choose_predictor();
+  for (int round = 0; round < 6; round++) {
+    for (std::vector<uint8_t>* plane : {&u, &v, &picture}) {
+      for (uint8_t& pixel : *plane) {
+        // Extremes too: what the filters overshoot is clamped.
+        pixel = uint8_t(round < 3 ? random.between(0, 255) : random.between(0, 1) * 255);
+      }
+    }
+    const uint8_t *of_u = u.data() + 8 * STRIDE + 8, *of_v = v.data() + 8 * STRIDE + 8,
+                  *shown = picture.data() + 8 * STRIDE + 8;
+    for (int x = 0; x < 8; x++) {
+      for (int y = 0; y < 8; y++) {
+        std::vector<uint8_t> expected(vp8::BLOCK_BYTES), found(vp8::BLOCK_BYTES);
+        portable.luma(of_u, STRIDE, x, y, expected.data());
+        fastest.luma(of_u, STRIDE, x, y, found.data());
+        portable.chroma(of_u, of_v, STRIDE, x, y, expected.data() + vp8::LUMA_BYTES);
+        fastest.chroma(of_u, of_v, STRIDE, x, y, found.data() + vp8::LUMA_BYTES);
+        CHECK(expected == found);
+        for (const int side : {16, 8}) {
+          CHECK(portable.squared_error(shown, STRIDE, found.data(), side) ==
+                fastest.squared_error(shown, STRIDE, found.data(), side));
+        }
+        CHECK(portable.absolute_error(shown, STRIDE, found.data(), 16) ==
+              fastest.absolute_error(shown, STRIDE, found.data(), 16));
+      }
+    }
+  }
 }

@@ -31,8 +31,12 @@ int filter_level(int quantizer) {
   return std::min(63, quantizer / 6);
 }
 
-InterCoder::InterCoder(int width, int height)
-    : width_(width), height_(height), columns_((width + 15) / 16), rows_((height + 15) / 16) {
+InterCoder::InterCoder(int width, int height, const Predictor& predictor)
+    : predictor_(predictor),
+      width_(width),
+      height_(height),
+      columns_((width + 15) / 16),
+      rows_((height + 15) / 16) {
   for (size_t i = 0; i < 3; i++) {
     const int side = i == 0 ? 16 : 8;
     strides_[i] = columns_ * side + 2 * BORDER;
@@ -96,16 +100,19 @@ double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const
       Block& here = block(bx, by);
       here.motion = choose_motion(bx, by, motion.empty() ? nullptr : &motion[k], source, predicted);
       predict_chroma(bx, by, here.motion, predicted + LUMA_BYTES);
-      const uint32_t luma = squared_error(source.data[0], source.stride[0], predicted, 16);
-      const uint32_t u = squared_error(source.data[1], source.stride[1], predicted + 256, 8),
-                     v = squared_error(source.data[2], source.stride[2], predicted + 320, 8);
+      const uint32_t luma =
+          predictor_.squared_error(source.data[0], source.stride[0], predicted, 16);
+      const uint32_t u = predictor_.squared_error(source.data[1], source.stride[1], predicted + 256,
+                                                  8),
+                     v = predictor_.squared_error(source.data[2], source.stride[2], predicted + 320,
+                                                  8);
       here.is_coded = luma >= GOOD_LUMA || std::max(u, v) >= GOOD_CHROMA;
       if (here.is_coded && here.motion != Motion{}) {
         here.is_coded = luma >= GOOD_MOVING_LUMA || std::max(u, v) >= GOOD_MOVING_CHROMA ||
                         shade_error(source.data[0], source.stride[0], predicted) >= GOOD_SHADE;
       }
       if (here.is_coded) {
-        activity += absolute_error(source.data[0], source.stride[0], predicted, 16);
+        activity += predictor_.absolute_error(source.data[0], source.stride[0], predicted, 16);
       }
     }
   }

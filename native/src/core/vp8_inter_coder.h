@@ -8,6 +8,7 @@
 
 #include "core/vp8_bool_writer.h"
 #include "core/vp8_pixels.h"
+#include "core/vp8_prediction.h"
 #include "core/vp8_rate_control.h"
 #include "core/vp8_tables.h"
 
@@ -43,7 +44,7 @@ int filter_level(int quantizer);
 class InterCoder {
  public:
   /** @param width, height even, in pixels */
-  InterCoder(int width, int height);
+  InterCoder(int width, int height, const Predictor& predictor = choose_predictor());
 
   /** Continues from a key frame that resets the decoder's probabilities to their defaults. */
   void start(const Planes& key_frame);
@@ -120,6 +121,7 @@ class InterCoder {
   }
 
   static constexpr int BORDER = 32;
+  const Predictor& predictor_;
   int width_, height_, columns_, rows_;
   std::array<int, 3> strides_{};
   /** The previous frame as decoders have it, with a border. */

@@ -76,16 +76,15 @@ Motion InterCoder::within(int bx, int by, Motion motion) const {
 }
 
 void InterCoder::predict_luma(int bx, int by, Motion motion, uint8_t* out) const {
-  interpolate(reference(0, bx * 16 + (motion.x >> 2), by * 16 + (motion.y >> 2)), strides_[0],
-              (motion.x & 3) * 2, (motion.y & 3) * 2, 16, out);
+  predictor_.luma(reference(0, bx * 16 + (motion.x >> 2), by * 16 + (motion.y >> 2)), strides_[0],
+                  (motion.x & 3) * 2, (motion.y & 3) * 2, out);
 }
 
 void InterCoder::predict_chroma(int bx, int by, Motion motion, uint8_t* out) const {
   // A quarter of a luma pixel is an eighth of a chroma pixel.
-  for (int p = 1; p < 3; p++, out += CHROMA_BYTES) {
-    interpolate(reference(p, bx * 8 + (motion.x >> 3), by * 8 + (motion.y >> 3)),
-                strides_[size_t(p)], motion.x & 7, motion.y & 7, 8, out);
-  }
+  const int x = bx * 8 + (motion.x >> 3), y = by * 8 + (motion.y >> 3);
+  predictor_.chroma(reference(1, x, y), reference(2, x, y), strides_[1], motion.x & 7, motion.y & 7,
+                    out);
 }
 
 /**
@@ -97,7 +96,8 @@ Motion InterCoder::choose_motion(int bx, int by, const Motion* hint, const Plane
   const uint8_t* luma = source.data[0];
   const int stride = source.stride[0];
   Motion best{};
-  uint32_t least = absolute_error(luma, stride, reference(0, bx * 16, by * 16), strides_[0]);
+  uint32_t least =
+      predictor_.absolute_error(luma, stride, reference(0, bx * 16, by * 16), strides_[0]);
   std::array<uint8_t, LUMA_BYTES> spare;
   uint8_t *trial = spare.data(), *kept = predicted;
   const auto consider = [&](Motion motion, uint32_t cost) {
@@ -105,7 +105,7 @@ Motion InterCoder::choose_motion(int bx, int by, const Motion* hint, const Plane
       return false;
     }
     predict_luma(bx, by, motion, trial);
-    const uint32_t error = absolute_error(luma, stride, trial, 16) + cost;
+    const uint32_t error = predictor_.absolute_error(luma, stride, trial, 16) + cost;
     if (error >= least) {
       return false;
     }

@@ -1,33 +1,10 @@
-// Operations on the pixels of VP8's macroblocks: prediction, transforms, the loop filter.
+// Operations on the pixels of VP8's macroblocks: transforms, quantisers, the loop filter.
 #pragma once
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace mouthpiece::vp8 {
-
-/** A macroblock: 16x16 luma, then 8x8 of U and of V, each without gaps. */
-constexpr int LUMA_BYTES = 256, CHROMA_BYTES = 64, BLOCK_BYTES = 384;
-
-/**
- * Copies a square of 16 or 8 pixels from a position in eighths of a pixel, as decoders interpolate
- * it (RFC 6386, 18.3). Reads two pixels before and three after the square.
- * @param from the pixel that the whole part of the position is at
- * @param x, y fractions, 0 to 7
- */
-void interpolate(const uint8_t* from, int stride, int x, int y, int side, uint8_t* out);
-
-/** @returns sum of the squared differences of `side` rows of `side` pixels (16 or 8) */
-uint32_t squared_error(const uint8_t* a, int a_stride, const uint8_t* b, int side);
-
-/** @returns sum of absolute differences of 16x16 pixels */
-uint32_t absolute_error(const uint8_t* a, int a_stride, const uint8_t* b, int b_stride);
-
-/**
- * @param b 16x16 pixels without gaps
- * @returns the largest sum of differences, as a magnitude, of the four 8x8 quarters of 16x16 pixels
- */
-uint32_t shade_error(const uint8_t* a, int a_stride, const uint8_t* b);
 
 /** Coefficients of a 4x4 block, in rows. */
 struct alignas(16) Coefficients : std::array<int16_t, 16> {};
