@@ -115,22 +115,25 @@ void MouthInterior::prepare(const Mouth& mouth) {
   const float drop = mouth.jaw_drop;
   lower_shift_ =
       .96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw;  // the teeth meet for s and z
-  const float tongue_top = seam_ + lower_shift_ - .012f * fh_ - .080f * fh_ * a.jaw -
+  const float tongue_top = seam_ + lower_shift_ - .012f * fh_ -
+                           (.080f + .025f * (1 - a.round)) * fh_ * a.jaw -
                            (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  upper_light_ = (model_.asset.teeth_upper ? .82f : 1) * (1 - .50f * hood);
+  upper_light_ = (model_.asset.teeth_upper ? .92f : 1) * (1 - .50f * hood);
   upper_cover_ = (1 - .30f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
   lower_cover_ = model_.asset.teeth_lower ? 1 : model_.teeth;
   upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
-  lower_light_ = .76f * (1 - .75f * hood);
+  lower_light_ = .84f * (1 - .75f * hood);
   between_teeth_ = a.tout;
+  // Less light comes between rounded lips.
   const float ambient =
-      .88f + .12f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
+      (.88f + .12f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck)) *
+      (1 - .38f * hood);
   const float wet =
       WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * smoothstep(1, .4f, model_.softness);
-  const float rim = .75f * smoothstep(.02f * fh_, .09f * fh_, mouth.aperture) * (1 - a.tuck);
+  const float rim = .60f * smoothstep(.02f * fh_, .09f * fh_, mouth.aperture) * (1 - a.tuck);
   const float corner = std::max(2.f, mouth.half_opening),
               tip = smoothstep(.02f, .5f, a.tout) * .96f;
   for (int i = 0; i < c.count; i++) {
@@ -138,15 +141,15 @@ void MouthInterior::prepare(const Mouth& mouth) {
                 t = x / (.66f * c.half_width);
     const float width = smoothstep(1.12f, .75f, t);
     columns_[size_t(i)] = {
-        .throat = .86f * smoothstep(1, .1f, r),
+        .throat = .80f * smoothstep(1, .1f, r),
         .tongue = .95f * width,
         .tongue_top = tongue_top + .030f * fh_ * t * t,
-        .groove = .14f * smoothstep(.16f, 0, t),
+        .groove = .08f * smoothstep(.16f, 0, t),
         .tip = tip * smoothstep(1, .70f, t),
         .tip_rise = .35f * t * t,
         .wet = wet * wet_[size_t(i)] * smoothstep(.8f, .4f, t),
         .rim = rim * smoothstep(1.f, .7f, r),
-        .shade = (1 - .55f * r * r * r) * ambient,
+        .shade = (1 - (.38f + .17f * hood) * r * r * r) * ambient,
     };
   }
 }
@@ -176,7 +179,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
-                      (.24f + .62f * smoothstep(splat(-.6f), splat(2.6f), t)) * groove, tinted_),
+                      (.34f + .56f * smoothstep(splat(-.6f), splat(2.6f), t)) * groove, tinted_),
         tongue * smoothstep(splat(-1), splat(.8f), t));
     if constexpr (CHANNELS == Channels::luma) {
       const F4 from_ridge = t - 1.5f;
@@ -207,7 +210,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
 
   // Shadow of the upper lip and of the lower lip's rim.
   const F4 lip =
-      .60f + .40f * smoothstep(splat(-.5f), min(splat(.042f * fh_), .6f * gap), below_top);
+      .74f + .26f * smoothstep(splat(-.5f), min(splat(.032f * fh_), .6f * gap), below_top);
   const F4 rim =
       .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
   c = dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);

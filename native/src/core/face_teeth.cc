@@ -78,7 +78,7 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   }
   const float g = (1 - std::abs(u)) / .09f, shine = (u + .2f) / .35f, low = (d - .32f) / .22f;
   const float shade =
-      (1 - .10f * std::abs(u) * u2 - .40f * ax * ax - .22f * clamp01(away - .6f) +
+      (1 - .10f * std::abs(u) * u2 - .30f * ax * ax - .22f * clamp01(away - .6f) +
        (.035f + .03f * age) * own(2) + .07f * std::exp(-shine * shine - low * low)) *
       (1 - (.12f + .10f * age) * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
@@ -133,7 +133,7 @@ Layer painted(const Model& model, bool upper) {
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)], age = model.grade.age;
   // With age the upper lip covers more of the teeth, and the lower one less.
   const Row row{.upper = upper,
-                .edge = seam + (upper ? .018f - .012f * age : .002f - .006f * age) * fh,
+                .edge = seam + (upper ? .022f - .012f * age : -.006f - .006f * age) * fh,
                 .half_width = c.half_width * (upper ? .94f : .74f),
                 .height = (upper ? .095f : .075f) * fh};
   const float spread = .30f + .6f * model.softness;
