@@ -1,7 +1,7 @@
 // The examples, as a newcomer runs them: in an empty folder, with the packed packages, against the
 // real server; the pages in a real browser.
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
@@ -15,11 +15,13 @@ import sharp from 'sharp';
 import { WebSocketServer } from 'ws';
 import { connectAgent, createSession } from '../../clients/js/src/agent.ts';
 import type { TestBrowser } from '../harness/browser.ts';
+import { freePorts } from '../harness/free-ports.ts';
 import { LIVEKIT_KEY, LIVEKIT_PROGRAM, LiveKitTestServer } from '../harness/livekit-server.ts';
 import { patience } from '../harness/machine.ts';
 import { canImport } from '../harness/python-packages.ts';
 import { ROOT, createToken, firstFace, startServer, type TestServer } from '../harness/server.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
+import { codeOf, RunningProgram } from '../harness/running-program.ts';
 import { toWav } from '../harness/speech.ts';
 import { until } from '../harness/until.ts';
 import { WeriftPeer } from '../harness/werift-peer.ts';
@@ -95,34 +97,16 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** A running example: what it printed. */
-class Example {
-  output = '';
-  readonly child: ChildProcess;
-
-  constructor(command: string, args: string[], more: NodeJS.ProcessEnv = {}) {
-    this.child = spawn(command, args, { cwd: folder, env: { ...env, ...more } });
-    for (const stream of [this.child.stdout!, this.child.stderr!]) {
-      stream.on('data', (text) => {
-        this.output += String(text);
-      });
-    }
-  }
-
-  /** What the pattern finds in the output. */
-  async says(pattern: RegExp): Promise<string> {
-    const limitMs = 20_000 * patience();
-    await until(() => pattern.test(this.output), limitMs, `${pattern} in: ${this.output}`);
-    return pattern.exec(this.output)![1]!;
-  }
-}
+/** Runs an example. */
+const start = (command: string, args: string[], more: NodeJS.ProcessEnv = {}): RunningProgram =>
+  new RunningProgram(command, args, { cwd: folder, env: { ...env, ...more } });
 
 /** Joins as the viewer of an example. */
 const join = async (viewerUrl: string): Promise<WeriftPeer> =>
   await WeriftPeer.connect(server, new URL(viewerUrl).searchParams.get('token')!);
 
 test('a web server with an agent, its page, and a page in React', async (t) => {
-  const agent = new Example(process.execPath, ['agent.mjs']);
+  const agent = start(process.execPath, ['agent.mjs']);
   t.onTestFinished(() => {
     agent.child.kill();
   });
@@ -259,7 +243,7 @@ test('a realtime model: it speaks, and is told what was heard when the user inte
     sockets.close();
     site.close();
   });
-  const agent = new Example(process.execPath, ['realtime.mjs'], {
+  const agent = start(process.execPath, ['realtime.mjs'], {
     REALTIME_URL: url.replace('http', 'ws'),
     REALTIME_KEY: 'k',
   });
@@ -279,27 +263,29 @@ const PYTHONPATH = path.join(ROOT, 'clients/python/src');
 
 test('an agent in Python', async (t) => {
   t.skip(PYTHON === undefined, 'no Python with the package websockets');
-  const agent = new Example(PYTHON!, ['agent.py', 'Hello!'], { PYTHONPATH });
+  const agent = start(PYTHON!, ['agent.py', 'Hello!'], { PYTHONPATH });
   const viewer = await join(await agent.says(/(http\S+)/));
   assert.equal(await agent.says(/heard (\d+) ms/), '500');
   await viewer.connection.close();
 });
 
+/** Half a second that is heard: of silence the server tells nothing. */
+const writeSound = async () =>
+  await writeFile(
+    path.join(folder, 'hello.wav'),
+    toWav(Int16Array.from({ length: 8000 }, (_, at) => 9000 * Math.sin(at / 12))),
+  );
+
 for (const [language, readme, file] of [
   ['js', 'clients/js/README.md', 'readme.mjs'],
   ['python', 'clients/python/README.md', 'readme.py'],
 ] as const) {
-  test(`the program of ${readme} runs as it stands`, async (t) => {
+  test(`the agent of ${readme} runs as it stands`, async (t) => {
     const program = language === 'js' ? process.execPath : PYTHON;
     t.skip(program === undefined, 'no Python with the package websockets');
-    const text = await readFile(path.join(ROOT, readme), 'utf8');
-    const blocks = text.matchAll(/^```(\w+)\n([^]*?)^```$/gm);
-    const block = [...blocks].find(
-      ([, name, code]) => name === language && code!.includes('hello.wav'),
-    );
-    await writeFile(path.join(folder, file), block![2]!);
-    await writeFile(path.join(folder, 'hello.wav'), toWav(new Int16Array(8000)));
-    const agent = new Example(program!, [file], { PYTHONPATH });
+    await writeFile(path.join(folder, file), await codeOf(readme, language, 'flush('));
+    await writeSound();
+    const agent = start(program!, [file], { PYTHONPATH });
     t.onTestFinished(() => {
       agent.child.kill();
     });
@@ -311,6 +297,43 @@ for (const [language, readme, file] of [
     await viewer.connection.close();
   });
 }
+
+test('the page and the server of clients/js/README.md run as they stand', async (t) => {
+  const [port] = await freePorts(1);
+  for (const [file, language, text] of [
+    ['server.mjs', 'js', 'createServer'],
+    ['page.html', 'html', 'connect('],
+  ] as const) {
+    const code = await codeOf('clients/js/README.md', language, text);
+    await writeFile(
+      path.join(folder, file),
+      code.replaceAll('http://localhost:8080', server.url).replace('3000', String(port)),
+    );
+  }
+  await writeSound();
+  const site = start(process.execPath, ['server.mjs']);
+  t.onTestFinished(() => {
+    site.child.kill();
+  });
+  const url = `http://127.0.0.1:${port}`;
+  const isUp = () =>
+    fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until(isUp, 10_000 * patience(), 'its server');
+  const page = await browser.newPage({ width: 600, height: 600 });
+  const heard: string[] = [];
+  page.on('console', (message) => heard.push(message.text()));
+  await page.goto(url);
+  await page.waitForFunction(() => {
+    const { button, video } = globalThis as any;
+    return button.onclick !== null && video.videoWidth > 0;
+  });
+  await page.click('#button');
+  await until(() => heard.some((text) => text.startsWith('utterance 1')), 20_000 * patience());
+  await page.close();
+});
 
 test('the page for OBS: a face on nothing, by a token in the fragment of its address', async () => {
   const session = await createSession({
@@ -384,7 +407,7 @@ test('an agent in a LiveKit room, with a face', async (t) => {
   );
   const livekit = await LiveKitTestServer.start();
   t.onTestFinished(() => livekit.stop());
-  const agent = new Example(python, ['livekit_agent.py', 'room-1', 'Hello!'], {
+  const agent = start(python, ['livekit_agent.py', 'room-1', 'Hello!'], {
     LIVEKIT_URL: livekit.url,
     LIVEKIT_API_KEY: LIVEKIT_KEY.key,
     LIVEKIT_API_SECRET: LIVEKIT_KEY.secret,
