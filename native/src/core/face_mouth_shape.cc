@@ -129,6 +129,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float excess = aperture - .92f * drop;
   const float upper = (excess > 0 ? .29f - .06f * a.round : .20f) * excess +
                       .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
+  // The opening between protruding lips is round: the whole upper lip arches over it.
+  const float arch = .18f * a.round * aperture;
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
@@ -193,7 +195,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
     Mouth::Column& out = mouth.columns[size_t(i)];
     out.dx = dx;
-    out.y_top = seam + line - upper * rising;
+    out.y_top = seam + line - (upper + arch) * rising;
     // The upper lip's tubercle dents the lower lip's edge. The dent disappears as the lips part.
     out.y_bottom = out.y_top + aperture * falling +
                    (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
@@ -202,10 +204,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
-    out.d_upper =
-        line - .74f * upper * rising + thick * (.24f * c.upper_thick * a.press - full_upper);
+    out.d_upper = line - (.74f * upper + arch) * rising +
+                  thick * (.24f * c.upper_thick * a.press - full_upper);
     out.d_lower =
-        line - upper * rising + .96f * aperture * falling -
+        line - (upper + arch) * rising + .96f * aperture * falling -
         thick * (.24f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.016f * a.press + .014f * a.round + .008f * a.tuck));
