@@ -44,6 +44,8 @@ export interface Seen {
   readonly unheard: number;
   readonly lost: readonly string[];
   readonly healthMs: number;
+  /** Every answer of /healthz: when its request was sent, as performance.now(), and how long it took. */
+  readonly health: readonly { readonly atMs: number; readonly ms: number }[];
   readonly healthFailures: Readonly<Record<string, number>>;
   /** Token to first frame of one session opened meanwhile; a text when it was turned away. */
   readonly newSession: number | string;
@@ -175,7 +177,7 @@ export class Watch {
     const cpuAfter = await this.#cpu();
     const figures = await this.#figures();
     const endMs = performance.now();
-    const { times, failures } = this.#health.take();
+    const { answers, failures } = this.#health.take();
     const arrived = [...marks].map(([id, mark]) => phaseOf(figures.get(id)!, mark, endMs));
     const lost = await this.#forgetLost(figures);
     // While nobody attacks any more: what the server counts is asked for, and must come.
@@ -194,7 +196,11 @@ export class Watch {
       utterances: spoken.length,
       unheard: arrived.reduce((sum, { unheard }) => sum + unheard, 0),
       lost,
-      healthMs: quantile(times, 0.99),
+      healthMs: quantile(
+        answers.map(({ ms }) => ms),
+        0.99,
+      ),
+      health: answers,
       healthFailures: failures,
       newSession: await newSession,
       body: await body,
@@ -357,7 +363,7 @@ export function residentMb({ pid }: Server): number {
 
 /** Asks /healthz again and again, on a connection of its own each time, as a balancer does. */
 class HealthProbe {
-  #times: number[] = [];
+  #answers: { atMs: number; ms: number }[] = [];
   #failures = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -371,19 +377,22 @@ class HealthProbe {
   }
 
   /** What was seen since the last call. */
-  take(): { times: number[]; failures: Record<string, number> } {
-    const seen = { times: this.#times, failures: Object.fromEntries(this.#failures) };
-    this.#times = [];
+  take(): { answers: Seen['health']; failures: Record<string, number> } {
+    const seen = { answers: this.#answers, failures: Object.fromEntries(this.#failures) };
+    this.#answers = [];
     this.#failures = new Map();
     return seen;
   }
 
   #ask(url: string): void {
     const startMs = performance.now();
+    const answered = (): void => {
+      this.#answers.push({ atMs: startMs, ms: performance.now() - startMs });
+    };
     const failed = (why: string): void => {
       this.#failures.set(why, (this.#failures.get(why) ?? 0) + 1);
       // A probe that was not answered counts with the time that it waited.
-      this.#times.push(performance.now() - startMs);
+      answered();
     };
     const request = http.get(
       `${url}/healthz`,
@@ -392,7 +401,7 @@ class HealthProbe {
         response.resume();
         response.once('end', () => {
           if (response.statusCode === 200) {
-            this.#times.push(performance.now() - startMs);
+            answered();
           } else {
             failed(String(response.statusCode));
           }

@@ -12,7 +12,6 @@ import { findPython, startBaseline } from '../baseline/server.ts';
 import { Fleet } from '../peers/fleet.ts';
 import {
   type Context,
-  type Options,
   type Outcome,
   type Scenario,
   type Server,
@@ -25,6 +24,8 @@ const TALK = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' } as const;
 /** libvpx's cpu-used in our encoder's default. */
 const CPU_USED = -12;
 const MAX_PICTURES = 240;
+/** From one point of the figures over time to the next. */
+const STEP_MS = 2000;
 /** USER_HZ: the unit of /proc/PID/stat, 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
@@ -49,25 +50,42 @@ interface Side {
 }
 
 async function measure(
+  context: Context,
   name: string,
   pid: number,
   fleet: Fleet,
   emptyMb: number,
-  options: Options,
 ): Promise<Side> {
+  const { options } = context;
   await settle(options);
-  const frames = async (): Promise<number> =>
-    (await fleet.figures()).peers.reduce((sum, peer) => sum + peer.frames, 0);
-  const [cpuBefore, framesBefore, startMs] = [cpuSeconds(pid), await frames(), performance.now()];
-  await delay(number(options, 'hold') * 1000);
-  const elapsed = (performance.now() - startMs) / 1000;
-  return {
-    name,
-    cores: (cpuSeconds(pid) - cpuBefore) / elapsed,
-    framesPerSession: ((await frames()) - framesBefore) / elapsed / fleet.size,
-    mb: residentMb(pid),
-    emptyMb,
+  const take = async (): Promise<{ cpu: number; frames: number; atMs: number }> => {
+    const { peers } = await fleet.figures();
+    const frames = peers.reduce((sum, peer) => sum + peer.frames, 0);
+    return { cpu: cpuSeconds(pid), frames, atMs: performance.now() };
   };
+  const first = await take();
+  const since = (
+    before: typeof first,
+    after: typeof first,
+  ): Pick<Side, 'cores' | 'framesPerSession'> => {
+    const elapsed = (after.atMs - before.atMs) / 1000;
+    return {
+      cores: (after.cpu - before.cpu) / elapsed,
+      framesPerSession: (after.frames - before.frames) / elapsed / fleet.size,
+    };
+  };
+  const holdMs = number(options, 'hold') * 1000;
+  const steps = Math.max(1, Math.round(holdMs / STEP_MS));
+  let last = first;
+  for (let step = 1; step <= steps; step++) {
+    await delay(Math.max(0, first.atMs + (step * holdMs) / steps - performance.now()));
+    const now = await take();
+    const { cores, framesPerSession } = since(last, now);
+    context.record(`${name}: CPU`, cores, 'cores');
+    context.record(`${name}: frames a second of a session`, framesPerSession, '/s');
+    last = now;
+  }
+  return { name, ...since(first, last), mb: residentMb(pid), emptyMb };
 }
 
 async function run(context: Context): Promise<Outcome> {
@@ -94,7 +112,7 @@ async function run(context: Context): Promise<Outcome> {
   while (fleet.size < sessions) {
     await fleet.openPatiently(TALK);
   }
-  const ours = await measure('mouthpiece', server.pid!, fleet, emptyMb, options);
+  const ours = await measure(context, 'mouthpiece', server.pid!, fleet, emptyMb);
   context.progress(
     `mouthpiece  ${ours.cores.toFixed(2)} cores, ${ours.framesPerSession.toFixed(1)} fps`,
   );
@@ -161,7 +179,7 @@ async function run(context: Context): Promise<Outcome> {
   while (plainFleet.size < sessions) {
     await plainFleet.open();
   }
-  const theirs = await measure('aiortc', plain.pid, plainFleet, plainEmptyMb, options);
+  const theirs = await measure(context, 'aiortc', plain.pid, plainFleet, plainEmptyMb);
   context.progress(
     `aiortc      ${theirs.cores.toFixed(2)} cores, ${theirs.framesPerSession.toFixed(1)} fps`,
   );

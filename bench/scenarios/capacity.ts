@@ -187,6 +187,10 @@ async function run(context: Context): Promise<Outcome> {
     refused = await openUpTo(fleet, wanted, plan);
     const step = await hold(context, server, fleet);
     steps.push(step);
+    context.record('peers: sessions', step.sessions, '');
+    context.record('peers: frames a second of a session', step.framesPerSession, '/s');
+    context.record('peers: frame delay p99', step.delayP99Ms, 'ms');
+    context.record('peers: packets lost', step.missedShare * 100, '%');
     const inside = Number.isFinite(step.cores)
       ? `${step.cores.toFixed(2)} cores  lateness p50 ${step.latenessP50Ms.toFixed(1)} ` +
         `p99 ${step.latenessP99Ms.toFixed(1)} ms  lips p99 ${step.lipsP99Ms.toFixed(0)} ` +

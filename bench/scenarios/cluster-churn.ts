@@ -90,7 +90,9 @@ class ChurningCluster {
   async #visit(at: Server, endMs: number): Promise<void> {
     const sinceMs = performance.now();
     const client = await ReturningClient.open(at);
-    this.setUpsMs.push(performance.now() - sinceMs);
+    const setUpMs = performance.now() - sinceMs;
+    this.setUpsMs.push(setUpMs);
+    this.#context.record('token to first picture', setUpMs, 'ms');
     this.#live.add(client);
     if (at === this.#drained) {
       this.#doomed.add(client);
@@ -100,7 +102,9 @@ class ChurningCluster {
     const stayMs = number(this.#context.options, 'staySeconds') * 1000 * (0.5 + Math.random());
     await delay(Math.max(0, Math.min(stayMs, endMs - performance.now())));
     if (client.isLive) {
-      this.pausesMs.push(client.takeLongestPause());
+      const pauseMs = client.takeLongestPause();
+      this.pausesMs.push(pauseMs);
+      this.#context.record('longest pause of a session', pauseMs, 'ms');
     } else if (this.#doomed.has(client)) {
       this.lostAtDrained++;
     } else {

@@ -1,6 +1,5 @@
 // What conversations cost the sessions beside them: lateness of plain sessions beside as many
 // conversations, all on one thread of turns, and beside as many of their own kind instead.
-import { setTimeout as delay } from 'node:timers/promises';
 import { startProviders } from '../../test/talk/provider-server.ts';
 import type { TalkPlan } from '../peers/protocol.ts';
 import {
@@ -12,7 +11,7 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { LATENESS_NOTE, type Lateness, inWords, latenessOf } from './lateness.ts';
+import { LATENESS_NOTE, type Lateness, inWords, latenessAfter } from './lateness.ts';
 import { codecOf, settle, startFleet } from './setup.ts';
 
 /** Two fifths speech, as faces in conversations. */
@@ -36,10 +35,12 @@ async function beside(context: Context, server: Server, converses: boolean): Pro
     await others.openPatiently(converses ? undefined : PLAN);
   }
   await settle(options);
-  await delay(number(options, 'hold') * 1000);
-  const found = await latenessOf(server, ids);
+  const what = converses ? 'conversations' : 'sessions';
+  const found = await latenessAfter(number(options, 'hold'), server, ids, (name, ms, unit) => {
+    context.record(`beside ${what}: ${name}`, ms, unit);
+  });
   await Promise.all([plain.end(), others.end()]);
-  context.progress(`beside ${converses ? 'conversations' : 'sessions'}: ${inWords(found)}`);
+  context.progress(`beside ${what}: ${inWords(found)}`);
   return found;
 }
 

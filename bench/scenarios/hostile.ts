@@ -13,8 +13,10 @@ import { describe, type Phase, report, UNKNOWN_MEMORY } from '../hostile/report.
 import type { Arena, Strike, Tallies } from '../hostile/protocol.ts';
 import { plainOffer } from '../hostile/offers.ts';
 import { RawWebSocket, textFrame } from '../hostile/raw-web-socket.ts';
-import { residentMb, Watch } from '../hostile/watch.ts';
+import { residentMb, type Seen, Watch } from '../hostile/watch.ts';
+import { spansOf } from '../course.ts';
 import { liveMemory } from '../live-memory.ts';
+import { quantile } from '../report/stats.ts';
 import { ROOT } from '../run.ts';
 import {
   type Context,
@@ -176,6 +178,23 @@ async function prepare(
   return { attackers, watch, sessions: Math.max(1, (await leastRoom(server)) - PLACES_LEFT) };
 }
 
+/** What the honest ones saw, for the figures over time. */
+function recordPhase(context: Context, { health, leastFps, speakMs, newSession }: Seen): void {
+  const spans = spansOf(
+    health.map(({ atMs }) => atMs),
+    health.map(({ ms }) => ms),
+    1000,
+  );
+  for (const { at, values } of spans) {
+    context.record('/healthz p99', quantile(values, 0.99), 'ms', at);
+  }
+  context.record('least frames a second of an honest session', leastFps, '/s');
+  context.record('speech to SPEAK p99', speakMs, 'ms');
+  if (typeof newSession === 'number') {
+    context.record('token to first frame of a new session', newSession, 'ms');
+  }
+}
+
 async function run(context: Context): Promise<Outcome> {
   const { options } = context;
   if (context.target !== undefined) {
@@ -215,6 +234,7 @@ async function run(context: Context): Promise<Outcome> {
     const alive = await liveMemory(server.inspectorUrl!).catch(() => UNKNOWN_MEMORY);
     const done = { name, seen, strikes, tallies, alive };
     phases.push(done);
+    recordPhase(context, seen);
     context.progress(describe(done));
   };
   const only = text(options, 'only')

@@ -1,7 +1,11 @@
 // How late the frames of some sessions are, by their own statistics.
+import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionStatsReport } from '../../src/link/messages.ts';
 import { quantile } from '../report/stats.ts';
 import type { Server } from '../scenario.ts';
+
+/** Seldom: each look asks for the statistics of every session. */
+const LOOK_MS = 2000;
 
 /** Frame lateness of a group of sessions, milliseconds. */
 export interface Lateness {
@@ -38,6 +42,26 @@ export async function latenessOf(server: Server, sessionIds: readonly string[]):
     p99Ms: Math.max(...found.map(({ frameLatenessMs }) => frameLatenessMs.p99)),
     skipped: found.reduce((sum, { framesSkipped }) => sum + framesSkipped, 0),
   };
+}
+
+/** Lateness after so many seconds. What it is until then goes into the figures over time. */
+export async function latenessAfter(
+  seconds: number,
+  server: Server,
+  sessionIds: readonly string[],
+  record: (name: string, value: number, unit: string) => void,
+): Promise<Lateness> {
+  const endMs = performance.now() + seconds * 1000;
+  for (;;) {
+    const leftMs = endMs - performance.now();
+    await delay(Math.max(0, Math.min(LOOK_MS, leftMs)));
+    const found = await latenessOf(server, sessionIds);
+    record('lateness p50', found.p50Ms, 'ms');
+    record('lateness p99', found.p99Ms, 'ms');
+    if (leftMs <= LOOK_MS) {
+      return found;
+    }
+  }
 }
 
 /** For the live table. */

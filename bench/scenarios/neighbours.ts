@@ -3,7 +3,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionStatsReport } from '../../src/link/messages.ts';
 import { Wav2LipFace } from '../../src/pipeline/wav2lip/wav2lip-face.ts';
 import { measurePatchMs } from '../../src/pipeline/wav2lip/patch-generator.ts';
@@ -19,7 +18,7 @@ import {
   atMost,
   number,
 } from '../scenario.ts';
-import { LATENESS_NOTE, type Lateness, inWords, latenessOf, statsOf } from './lateness.ts';
+import { LATENESS_NOTE, type Lateness, inWords, latenessAfter, statsOf } from './lateness.ts';
 import { codecOf, settle, startFleet } from './setup.ts';
 
 const PLAN: TalkPlan = { cycleSeconds: 10, speechSeconds: 10, pace: 'burst' };
@@ -69,8 +68,9 @@ async function beside(context: Context, server: Server, model: string): Promise<
     ids.push((await fleet.openPatiently(PLAN)).sessionId);
   }
   await settle(options);
-  await delay(number(options, 'hold') * 1000);
-  const found = await latenessOf(server, ids);
+  const found = await latenessAfter(number(options, 'hold'), server, ids, (name, ms, unit) => {
+    context.record(`beside ${model}: ${name}`, ms, unit);
+  });
   const guestStats = await statsOf(server, guest.sessionId);
   await Promise.all([fleet.end(), guests.end()]);
   context.progress(

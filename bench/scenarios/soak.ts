@@ -90,7 +90,9 @@ async function run(context: Context): Promise<Outcome> {
       typeof server.inspectorUrl === 'string' &&
       elapsed() > (minutes * (alive.length + 1)) / COLLECTIONS
     ) {
-      alive.push({ minutes: elapsed(), ...(await liveMemory(server.inspectorUrl)) });
+      const memory = await liveMemory(server.inspectorUrl);
+      alive.push({ minutes: elapsed(), ...memory });
+      context.record('memory alive after a collection', mb(memory), 'MB');
     }
     const after = await look(server);
     if (after !== undefined) {
@@ -117,6 +119,7 @@ async function run(context: Context): Promise<Outcome> {
     const last = points.at(-1);
     const memory = alive.at(-1);
     const skews = peers.flatMap(({ course }) => course.slice(-1).map(({ skewMs }) => skewMs));
+    context.record('picture minus sound, median', quantile(skews, 0.5), 'ms');
     context.progress(
       `${elapsed().toFixed(1)} min  RSS ${readings.at(-1)?.rssMb.toFixed(0) ?? '?'} MB  ` +
         `alive ${memory === undefined ? '?' : mb(memory).toFixed(1)} MB  ` +
