@@ -5,7 +5,7 @@
 //
 // The audio is made (synthesizers) or found (Debian's sound packages) at run time by
 // models/training/evalset.py, which says what it had to skip. It needs python3-numpy,
-// python3-scipy, flite, festival with festvox-kdlpc16k, and for real people pocketsphinx,
+// python3-scipy, wamerican, flite, festival with festvox-kdlpc16k, and for real people pocketsphinx,
 // pocketsphinx-en-us, pocketsphinx-testdata, alsa-utils, asterisk-core-sounds-en-g722,
 // ktuberling-data and ffmpeg.
 import { spawnSync } from 'node:child_process';
@@ -66,7 +66,7 @@ function makeAudio(folder: string): void {
   const done = spawnSync(python, [script, folder], { stdio: ['ignore', 'inherit', 'inherit'] });
   if (done.status !== 0) {
     throw new Error(
-      `${python} ${script} failed. It needs python3-numpy and python3-scipy (Debian packages).`,
+      `${python} ${script} failed. It needs python3-numpy, python3-scipy and wamerican (Debian packages).`,
     );
   }
 }
