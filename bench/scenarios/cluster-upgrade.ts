@@ -22,15 +22,17 @@ class Asker {
   #isOver = false;
   readonly #loop: Promise<void>;
 
-  constructor(cluster: Cluster) {
-    this.#loop = this.#run(cluster);
+  constructor(cluster: Cluster, context: Context) {
+    this.#loop = this.#run(cluster, context);
   }
 
-  async #run({ balancer }: Cluster): Promise<void> {
+  async #run({ balancer }: Cluster, context: Context): Promise<void> {
     while (!this.#isOver) {
       this.asked++;
+      const sinceMs = performance.now();
       try {
         const { status, body } = await call(balancer, '/compose/token', { faceId: 'ava' });
+        context.record('a token through the balancer', performance.now() - sinceMs, 'ms');
         if (status !== 200) {
           this.refused.push(`${status} ${body.code}`);
         }
@@ -61,13 +63,16 @@ async function run(context: Context): Promise<Outcome> {
   const cluster = new Cluster(context, redis, files, await freePorts(SERVERS + 1));
   await cluster.start();
   await cluster.connect(cluster.balancer, number(options, 'clients'));
-  const asker = new Asker(cluster);
+  const asker = new Asker(cluster, context);
   context.defer(() => asker.stop());
   const rounds: (Drained & { readonly pauseMs: number })[] = [];
   for (let index = 0; index < SERVERS; index++) {
     const drained = await drainServer(cluster, index, number(options, 'drainSeconds'));
     const pauses = drained.others.map((client) => client.takeLongestPause());
-    rounds.push({ ...drained, pauseMs: Math.max(0, ...pauses) });
+    const pauseMs = Math.max(0, ...pauses);
+    rounds.push({ ...drained, pauseMs });
+    context.record('longest pause elsewhere', pauseMs, 'ms');
+    context.record('back after the drain', drained.backMs, 'ms');
     context.progress(`${drained.there.length} ran there, ${drained.lost.length} lost`);
     await cluster.startServer(index, next.tree);
     await cluster.untilNodes(
