@@ -37,7 +37,7 @@ export interface RehearsalOptions {
   readonly servers: number;
   /** Of each server. */
   readonly sessions: number;
-  /** Before anything is counted: a period of everything that is sent, where figures matter. */
+  /** Before anything is counted: at least a period of everything that is sent. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly processes: number;

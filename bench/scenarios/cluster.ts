@@ -349,6 +349,6 @@ export const cluster: Scenario = {
     rehearsalSeconds: 60,
     processes: 2,
   },
-  small: { sessions: 2, seconds: 3, nodes: 50, warmUpSeconds: 1, rehearsalSeconds: 3 },
+  small: { sessions: 2, seconds: 3, nodes: 50, warmUpSeconds: 3, rehearsalSeconds: 3 },
   run,
 };
