@@ -146,7 +146,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float hide_lower = c.lower_thick * (.36f * a.press + .42f * a.tuck);
   // Protruding lips are fuller; thin lips gain most.
   const float full_upper =
-      a.round * std::clamp(.052f * fh - c.upper_thick, .20f * c.upper_thick, .70f * c.upper_thick);
+      a.round * std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .65f * c.upper_thick);
   const float full_lower =
       a.round * std::clamp(.062f * fh - c.lower_thick, .16f * c.lower_thick, .60f * c.lower_thick);
 

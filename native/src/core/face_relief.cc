@@ -14,9 +14,11 @@ namespace {
 
 constexpr int CELL = Relief::CELL;
 /** Thickness of an upper lip that is not thin, share of the face's height. */
-constexpr float FULL_LIP = .042f;
-/** Most of the lower lip's colour that a thin upper lip takes when it protrudes. */
+constexpr float FULL_LIP = .060f;
+/** Most of the lower lip's colour that a thin or pale upper lip takes when it protrudes. */
 constexpr float MOST_RED = .8f;
+/** Luma of the upper lip: share of that of the lower one, and most of that of the skin above it. */
+constexpr float SHADED = .86f, DARKER = .84f;
 
 /** The mean of each pixel's square neighbourhood, by running sums. */
 Grey mean(const Grey& in, int radius) {
@@ -199,20 +201,35 @@ void build_relief(Model& model) {
   }
   const float clear = smoothstep(16, 7, float(ambient / count));
 
-  // Protruding lips turn outwards: thin ones show red that the portrait hides.
-  Colour red{0, 0, 0};
-  float mass = 1e-3f;
+  // Protruding lips turn outwards: they show red that the portrait hides.
+  struct Mean {
+    Colour sum{0, 0, 0};
+    float mass = 1e-3f;
+    void add(Colour c, float w) {
+      sum = {sum.y + w * c.y, sum.u + w * c.u, sum.v + w * c.v};
+      mass += w;
+    }
+    Colour colour() const { return {sum.y / mass, sum.u / mass, sum.v / mass}; }
+  } lower, upper, bare;
   for (int y = 0; y < relief.height; y++) {
     for (int x = 0; x < relief.width; x++) {
       const Place at = place(x, y);
-      const float w = smoothstep(.7f, .4f, at.r) * bell(at.lower, .45f, .2f);
-      red = {red.y + w * skin.at(x, y), red.u + w * u.at(x, y), red.v + w * v.at(x, y)};
-      mass += w;
+      const Colour here{skin.at(x, y), u.at(x, y), v.at(x, y)};
+      const float middle_part = smoothstep(.7f, .4f, at.r);
+      lower.add(here, middle_part * bell(at.lower, .45f, .2f));
+      upper.add(here, middle_part * bell(at.upper, .5f, .2f));
+      bare.add(here, middle_part * bell(at.upper, 1.8f, .2f));
     }
   }
-  red = {.86f * red.y / mass, red.u / mass, red.v / mass};
-  const float band = FULL_LIP * fh;
-  const float thin = MOST_RED * clear * smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh);
+  Colour red = lower.colour();
+  red.y = std::min(SHADED * red.y, std::max(DARKER * bare.colour().y, .7f * red.y));
+  // An upper lip is lost where it is as pale as the skin above it, and the lower one is not.
+  const float contrast = red.v - bare.colour().v,
+              lack = smoothstep(3, 7, contrast) *
+                     smoothstep(.2f, .7f, (red.v - upper.colour().v) / std::max(1.f, contrast));
+  const float band = std::max(FULL_LIP * fh, lack * c.upper_thick);
+  const float thin =
+      MOST_RED * clear * std::max(smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh), lack);
 
   // Young skin folds less.
   const float folds = .45f + .8f * model.grade.age;

@@ -11,6 +11,9 @@ const PIXELS = SIZE * SIZE;
 /** V of the inside of a mouth without other colours. */
 const INSIDE = 230;
 
+/** Index of the V sample at a pixel. */
+const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
+
 /** Outlines of both lips in the FaceMesh topology. */
 const LIPS = [
   ...[78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308, 95, 88, 178, 87, 14, 317, 402, 318, 324],
@@ -236,6 +239,66 @@ describe('mouth', () => {
     );
     const spread = measure(VISEMES.ee);
     assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
+  });
+
+  test('a thin upper lip as pale as the skin becomes full and red when it protrudes', () => {
+    const [skin, red, y] = [140, 160, 320];
+    const { neutral, landmarks } = syntheticParts();
+    neutral
+      .fill(170, 0, PIXELS)
+      .fill(128, PIXELS)
+      .fill(skin, PIXELS * 1.25);
+    // The outline of the upper lip is 8 pixels above the seam; only the lower lip has a colour.
+    for (const index of [61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291]) {
+      landmarks[index * 3 + 1] = y - (8 / 11) * (y - landmarks[index * 3 + 1]!);
+    }
+    for (let v = y; v < y + 14; v += 2) {
+      const half = 44 * Math.sqrt(1 - (v - y) / 14);
+      const [from, to] = [AXIS - half, AXIS + half].map((x) => Math.round(x / 2));
+      const row = PIXELS * 1.25 + (v / 2) * (SIZE / 2);
+      neutral.fill(red, row + from!, row + to!);
+    }
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+    /** Rows of luma in the middle that are as red as a lip, above the opening or the seam. */
+    const redRows = (shape: object): number => {
+      const { picture } = canvas.show(shape);
+      const column = Array.from({ length: 40 }, (_, i) => picture[chroma(256, 290 + 2 * i)]!);
+      const opening = column.findIndex((v) => v > red + 15);
+      const above = column.slice(0, opening < 0 ? (y - 290) / 2 : opening);
+      return 2 * above.filter((v) => v > (skin + red) / 2).length;
+    };
+    assert.equal(redRows({}), 0);
+    const rows = redRows(VISEMES.oo);
+    assert.ok(rows >= 8 && rows <= 18, `${rows} rows of red above the opening`);
+  });
+
+  test('wide vowels show both rows of teeth, and the side teeth are lit too', () => {
+    const [dark, bright] = [40, 220];
+    const inside = [dark, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          tints: { cavity: inside, gums: inside, tongue: inside, teeth: [bright, 128, INSIDE] },
+        }),
+      ),
+    );
+    for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 0.54, open: 0.56, wide: 0.43 }]) {
+      const { picture } = canvas.show(shape);
+      /** Light of the teeth in a column, share of their own: the upper row, and the lower one. */
+      const teeth = (x: number): { upper: number; lower: number } => {
+        const rows = Array.from({ length: 80 }, (_, i) => 290 + i).filter(
+          (row) => picture[chroma(x, row)]! > 180,
+        );
+        const light = (some: number[]): number =>
+          (Math.max(...some.map((row) => picture[row * SIZE + x]!)) - 16) / (bright - 16);
+        const half = Math.floor(rows.length / 2);
+        return { upper: light(rows.slice(0, half)), lower: light(rows.slice(half)) };
+      };
+      const [front, left, right] = [teeth(258), teeth(240), teeth(272)];
+      const seen = `${JSON.stringify(shape)} ${JSON.stringify([front, left, right])}`;
+      assert.ok(front.upper > 0.75 && front.lower > 0.77, seen);
+      assert.ok(left.upper > 0.4 && right.upper > 0.4, seen);
+    }
   });
 
   test('a baby has no teeth', () => {
