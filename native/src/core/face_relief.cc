@@ -227,6 +227,9 @@ void build_relief(Model& model) {
   const float contrast = red.v - bare.colour().v,
               lack = smoothstep(3, 7, contrast) *
                      smoothstep(.2f, .7f, (red.v - upper.colour().v) / std::max(1.f, contrast));
+  // Lips that are both as pale as light skin show some of the red of their insides.
+  const float pale = clear * tinted(asset) * smoothstep(105, 150, bare.colour().y) *
+                     smoothstep(14, 5, std::max(contrast, upper.colour().v - bare.colour().v));
   const float band = std::max(FULL_LIP * fh, lack * c.upper_thick);
   const float thin =
       MOST_RED * clear * std::max(smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh), lack);
@@ -261,12 +264,16 @@ void build_relief(Model& model) {
       const float reddened = thin * smoothstep(height + 2, height - 1.5f, rise) *
                              smoothstep(-1.5f, .5f, rise) * smoothstep(2, 6, height) *
                              smoothstep(45, 25, red.y - luma);
+      const float turned =
+          pale * smoothstep(1.1f, .8f, std::max(at.upper, at.lower)) * smoothstep(1, .7f, at.r);
       const auto byte = [](float value) {
         return uint8_t(std::abs(value) < 2.5f ? 128 : std::clamp(value + 128.5f, 0.f, 255.f));
       };
-      out[Relief::Y] = byte(crease + lips + reddened * (red.y - luma));
-      out[Relief::U] = byte(line * (clear_u.data[i] - u.data[i]) + reddened * (red.u - u.data[i]));
-      out[Relief::V] = byte(line * (clear_v.data[i] - v.data[i]) + reddened * (red.v - v.data[i]));
+      out[Relief::Y] = byte(crease + lips + reddened * (red.y - luma) - 10 * light * turned);
+      out[Relief::U] =
+          byte(line * (clear_u.data[i] - u.data[i]) + reddened * (red.u - u.data[i]) - 2 * turned);
+      out[Relief::V] =
+          byte(line * (clear_v.data[i] - v.data[i]) + reddened * (red.v - v.data[i]) + 7 * turned);
       const size_t cell = size_t(y / CELL * (relief.width / CELL) + x / CELL);
       if (out[Relief::Y] != 128 || out[Relief::U] != 128 || out[Relief::V] != 128) {
         relief.cells[cell] = 1;

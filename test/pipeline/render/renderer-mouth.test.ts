@@ -272,6 +272,31 @@ describe('mouth', () => {
     assert.ok(rows >= 8 && rows <= 18, `${rows} rows of red above the opening`);
   });
 
+  test('lips as pale as the skin are redder when they protrude, and dark skin keeps its own', () => {
+    const mostRed = (luma: number, shape: object): number => {
+      const { neutral } = syntheticParts();
+      neutral
+        .fill(luma, 0, PIXELS)
+        .fill(128, PIXELS)
+        .fill(142, PIXELS * 1.25);
+      const inside = [60, 128, 128] as const;
+      const gums = [90, 120, 150] as const;
+      const { picture } = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            neutral,
+            tints: { cavity: inside, gums, tongue: inside, teeth: inside },
+          }),
+        ),
+      ).show(shape);
+      const lip = [304, 306, 308, 310].map((y) => picture[chroma(256, y)]!);
+      return Math.max(...lip);
+    };
+    assert.equal(mostRed(180, {}), 142);
+    assert.ok(mostRed(180, VISEMES.oo) >= 146, `${mostRed(180, VISEMES.oo)}`);
+    assert.ok(mostRed(90, VISEMES.oo) <= 143, `${mostRed(90, VISEMES.oo)}`);
+  });
+
   test('wide vowels show both rows of teeth, and the side teeth are lit too', () => {
     const [dark, bright] = [40, 220];
     const inside = [dark, 128, INSIDE] as const;
