@@ -225,6 +225,7 @@ Character amara() {
   c.lightSide = 1;
   c.hairAmount = .6f;
   c.seed = 88;
+  c.lipLine = .75f;
   c.smile = .024f;
   c.smirk = .3f;
   c.roll = -.03f;

@@ -67,8 +67,7 @@ Style styleOf(const Character& c) {
     case Hair::kCurly:
       return {120000, .36f, .45f, 1.0f, .95f, .02f, .0f, .24f, .024f, 10.f, .21f, .78f, 4200, 0};
     case Hair::kCropped:
-      return {120000, .075f, .40f, .8f,  .95f, .02f, .0f,
-              .34f,   .008f, 18.f, .03f, .45f, 7000, .008f};
+      return {110000, .15f, .40f, .9f, .95f, .02f, .0f, .30f, .015f, 15.f, .10f, .80f, 4600, 0};
     case Hair::kReceding:
       return {30000, .26f, .4f, .45f, .82f, .40f, .05f, .12f, .008f, 3.f, .05f, .35f, 1100};
   }
@@ -143,6 +142,11 @@ float lengthAt(const Character& c, Vec3 p) {
     return mix(.07f, 1.f, smoothstep(.34f, .90f, p.y + .05f * (noise(p * 8) - .5f))) *
            mix(.55f, 1.f, smoothstep(.62f, .40f, p.z));
   }
+  if (c.hair == Hair::kCropped) {
+    // Fuller on top.
+    return mix(.16f, 1.f, smoothstep(.22f, .70f, p.y + .04f * (noise(p * 8) - .5f))) *
+           mix(.5f, 1.f, smoothstep(.62f, .40f, p.z));
+  }
   return 1;
 }
 
@@ -205,10 +209,12 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
       }
     }
     points.push_back(p);
-    if (fringe && h.y < .30f + .10f * sq(random.uniform())) {
+    // Locks end at different heights.
+    const float uneven = c.age < .5f ? noise(root * 13) : 0;
+    if (fringe && h.y < .27f + .17f * uneven + .08f * sq(random.uniform())) {
       break;
     }
-    if (c.hair == Hair::kBob && h.y < -.70f - .15f * std::sqrt(random.uniform())) {
+    if (c.hair == Hair::kBob && h.y < -.70f + .14f * uneven - .15f * std::sqrt(random.uniform())) {
       break;
     }
   }
@@ -319,7 +325,7 @@ void addScalpHair(const Head& head, std::vector<Strand>& out) {
         grow(head, mine, root, random, isLoose ? layer + random.between(.2f, .7f) : layer);
     const float stray = isLoose ? 0.f : random.uniform() < .10f ? .2f : random.between(.5f, 1.f);
     // A curl is a clump whose hairs turn together.
-    const bool isCurly = c.hair == Hair::kCurly;
+    const bool isCurly = c.hair == Hair::kCurly || c.hair == Hair::kCropped;
     const float phase = guide.phase + (isCurly ? .25f : .5f) * random.normal();
     // A clump has finer ones within.
     const int within = int(random.uniform() * 7);

@@ -209,7 +209,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const Lighting light =
       studio.light(at.at, at.normal, bumped(.75f), bumped(1.25f), view, gloss, samples, random);
   // Closed lips touch: what the rays find between them is not a hole.
-  const float inside = isFace ? smoothstep(.2f, .7f, at.masks[2]) : 0;
+  const float inside = smoothstep(.2f, .7f, at.masks[2]);
   out.diffuse = light.diffuse + Vec3{1, .85f, .82f} * (c.lipLine * inside);
   out.added = light.specular * (1 - inside);
   // Ears let light through from behind.
