@@ -9,7 +9,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 const LONGEST = [
   'jobs/face/create-face',
-  'scenarios/conversation',
   'scenarios/page',
   'scenarios/page-inputs',
   'jobs/face/create-face-mouth',
@@ -34,6 +33,7 @@ const LONGEST = [
   'scenarios/browser-commands',
   'scenarios/livekit-room',
   'scenarios/bad-network',
+  'scenarios/conversation', // not while three servers and browsers start at once
   'scenarios/media-clock',
   'pipeline/wav2lip/neighbours',
 ].map((name) => path.resolve(import.meta.dirname, `${name}.test.ts`));
