@@ -16,11 +16,12 @@ namespace {
 struct Taps {
   __m256i outer, odd, even;
 };
+AVX2 inline __m256i pair_of(int8_t a, int8_t b) {
+  return _mm256_set1_epi16(int16_t(uint8_t(a) | uint8_t(b) << 8));
+}
 AVX2 inline Taps taps_of(int fraction) {
   const int8_t* f = FILTERS[fraction];
-  const auto pair = [](int8_t a, int8_t b)
-                        AVX2 { return _mm256_set1_epi16(int16_t(uint8_t(a) | uint8_t(b) << 8)); };
-  return {pair(f[0], f[5]), pair(f[1], f[3]), pair(f[2], f[4])};
+  return {pair_of(f[0], f[5]), pair_of(f[1], f[3]), pair_of(f[2], f[4])};
 }
 /** @returns eight bytes in the lower quarter of each half, twice */
 AVX2 inline __m256i apply(const Taps& taps, __m256i outer, __m256i odd, __m256i even) {
