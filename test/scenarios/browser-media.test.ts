@@ -21,9 +21,9 @@ import { type Speech, synthesize } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
 
 // What viewers do not notice: EBU R37 (40 ms ahead, 60 behind) and ITU-R BT.1359, tightened.
-// Chromium's playout and the fit of loudness to the mouth spread by -15 to 23 ms over runs.
-const MAX_SOUND_AHEAD_MS = 30;
-const MAX_SOUND_BEHIND_MS = 45;
+// Chromium's playout and the fit of loudness to the mouth spread by -11 to 16 ms over runs.
+const MAX_SOUND_AHEAD_MS = 20;
+const MAX_SOUND_BEHIND_MS = 25;
 
 // Voiceless lip closures and open vowels in turn, so that loudness and mouth opening go together.
 const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';

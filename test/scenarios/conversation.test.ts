@@ -24,14 +24,15 @@ import { SPEECH_RATE } from '../../src/media/timeline.ts';
 
 const isInstalled = existsSync(path.join(ROOT, 'scripts/talk/node_modules/.package-lock.json'));
 
+const WELCOME = 'Welcome to my home.';
 /** One clause: the voice says it in one piece. */
-const WELCOME = 'Welcome to my home and please tell me what you would like to know about it.';
+const HOUR = 'It is a quarter past four in the city and all the shops are open until late.';
 const LONG =
   'It is a fine day in the mountains, with a little wind from the west. Later there may be clouds ' +
   'over the lake, and towards the evening perhaps some rain. Take a coat with you when you go out.';
 /** What the person says, and what the model answers. After LONG the person interrupts. */
 const TURNS = [
-  { said: 'what is the time in the city', answer: 'It is four.' },
+  { said: 'what is the time in the city', answer: HOUR },
   { said: 'tell me about the weather', answer: LONG },
   { said: 'please stop that now', answer: 'I have stopped.' },
   { said: 'say it all over again', answer: LONG },
@@ -109,14 +110,20 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     );
     const probe = await Probe.attach(page, server, '#video');
 
-    // Lips and sound of the first message are in step.
     await caption(WELCOME);
+    await listening();
+
+    // Lips and sound of the first answer are in step. (Of the first message a busy browser loses the
+    // first words: it has only just begun to play.)
+    const [first, ...others] = TURNS;
+    await say((await synthesize(first.said)).pcm);
+    await caption(first.answer);
     await listening();
     await setTimeout(1500);
     const recording = await probe.take();
-    const speech = await synthesize(WELCOME, 'rms');
+    const speech = await synthesize(first.answer, 'rms');
     const { sample, likeness } = locate(recording.sound, speech.pcm);
-    assert.ok(likeness > 0.6, `the first message is heard: ${likeness}`);
+    assert.ok(likeness > 0.6, `the first answer is heard: ${likeness}`);
     const fromMs = recording.soundStartMs + sample / 16;
     const spoken = { fromMs, toMs: fromMs + speech.durationMs };
     const quiet = { fromMs: spoken.toMs + 400, toMs: recording.nowMs };
@@ -129,7 +136,7 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     assert.ok(sync.correlation > 0.3, `correlation ${sync.correlation}`);
     console.info(`lips ${Math.round(sync.lagMs)} ms, correlation ${sync.correlation.toFixed(2)}`);
 
-    for (const { said, answer } of TURNS) {
+    for (const { said, answer } of others) {
       await say((await synthesize(said)).pcm);
       if (answer === LONG) {
         await caption('mountains'); // a third of it was heard, or is just being said
