@@ -6,11 +6,13 @@
 
 namespace {
 
-constexpr float kFocal = 4.35f;  // at this distance one unit is half the height of the picture
-constexpr Vec3 kCamera{0, -.22f, 8.3f};
+// At this distance one unit is half the height of the picture.
+constexpr float kFocal = 8.0f;
+// The lens is shifted: the camera is at the height of the eyes, the head in the upper half.
+constexpr float kShift = -.245f;
 
 Vec3 rayOf(float u, float v) {
-  return normalize({u, v, -kFocal});
+  return normalize({u, v + kShift, -kFocal});
 }
 
 float pixelsPerUnit(const View& view, int size, float depth) {
@@ -23,7 +25,7 @@ bool project(Vec3 p, const View& view, int size, float& x, float& y, float& dept
   if (d.z > -.1f) {
     return false;
   }
-  const float u = d.x / -d.z * kFocal, v = d.y / -d.z * kFocal;
+  const float u = d.x / -d.z * kFocal, v = d.y / -d.z * kFocal - kShift;
   x = ((u - view.x) * view.zoom + 1) * .5f * float(size);
   y = (1 - (v - view.y) * view.zoom) * .5f * float(size);
   depth = length(d);

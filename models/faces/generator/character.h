@@ -5,6 +5,17 @@
 enum class Hair { kShort, kLong, kBob, kCurly, kReceding, kCropped };
 enum class Clothes { kCrew, kTurtleneck, kBlazer };
 
+/** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */
+struct Sculpt {
+  /** Factors: width of the head, size of the eyes, how far ears stand out. */
+  float faceWidth = .95f, eyeSize = 1.08f, earsOut = .7f;
+  /** Shares of the width at a height: positive is wider, or tapers more. */
+  float skull = 0, temples = 0, cheekbones = 0, jawTaper = .08f, chinTaper = .05f, neck = 0;
+  /** Decimetres. */
+  float eyesApart = .012f, upperLid = 0, lowerLid = 0, chinLength = 0, cheeks = .02f, hollows = 0,
+        jowls = 0;
+};
+
 struct Character {
   const char* id;
   /** 0 young to 1 old: wrinkles, bags under the eyes, age spots. */
@@ -30,6 +41,7 @@ struct Character {
   Clothes clothes = Clothes::kCrew;
   bool glasses = false;
   uint32_t seed = 1;
+  Sculpt sculpt{};
   /** How far the corners of the mouth are raised, decimetres; the share by which they differ. */
   float smile = .01f, smirk = 0;
   /** Turn of the head, radians. */

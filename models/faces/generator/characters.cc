@@ -7,6 +7,8 @@ namespace {
 
 Character ava() {
   Character c{.id = "ava"};
+  c.sculpt = {
+      .faceWidth = .96f, .eyeSize = 1.10f, .jawTaper = .10f, .chinTaper = .08f, .cheeks = .03f};
   c.browThickness = .70f;
   c.skin = {.60f, .35f, .25f};
   c.lips = {.50f, .17f, .155f};
@@ -35,6 +37,7 @@ Character ava() {
 
 Character noah() {
   Character c{.id = "noah"};
+  c.sculpt = {.faceWidth = .98f, .eyeSize = 1.06f, .jawTaper = .04f, .hollows = .025f};
   c.browThickness = 1.25f;
   c.beard = .34f;
   c.skin = {.55f, .31f, .22f};
@@ -60,6 +63,8 @@ Character noah() {
 
 Character mei() {
   Character c{.id = "mei"};
+  c.sculpt = {
+      .faceWidth = 1.f, .eyeSize = 1.12f, .jawTaper = .12f, .chinTaper = .10f, .cheeks = .035f};
   c.browThickness = .65f;
   c.skin = {.60f, .37f, .26f};
   c.lips = {.46f, .15f, .14f};
@@ -89,6 +94,7 @@ Character mei() {
 
 Character samuel() {
   Character c{.id = "samuel"};
+  c.sculpt = {.faceWidth = 1.f, .eyeSize = 1.02f, .cheekbones = .02f, .jawTaper = .05f};
   c.browThickness = 1.1f;
   c.skin = {.185f, .088f, .053f};
   c.lips = {.20f, .080f, .066f};
@@ -117,6 +123,7 @@ Character samuel() {
 
 Character priya() {
   Character c{.id = "priya"};
+  c.sculpt = {.faceWidth = .97f, .eyeSize = 1.10f, .jawTaper = .12f, .chinTaper = .10f};
   c.browThickness = 1.05f;
   c.skin = {.33f, .170f, .104f};
   c.lips = {.31f, .095f, .088f};
@@ -146,6 +153,7 @@ Character priya() {
 
 Character walter() {
   Character c{.id = "walter"};
+  c.sculpt = {.faceWidth = 1.02f, .eyeSize = 1.12f, .jawTaper = .04f, .jowls = .03f};
   c.browThickness = 1.3f;
   c.age = .62f;
   c.beard = .24f;
@@ -174,6 +182,7 @@ Character walter() {
 
 Character ruth() {
   Character c{.id = "ruth"};
+  c.sculpt = {.faceWidth = .98f, .eyeSize = 1.14f, .jawTaper = .06f, .jowls = .02f};
   c.browThickness = .75f;
   c.age = .68f;
   c.skin = {.64f, .41f, .32f};
@@ -204,6 +213,8 @@ Character ruth() {
 
 Character amara() {
   Character c{.id = "amara"};
+  c.sculpt = {
+      .faceWidth = .98f, .eyeSize = 1.06f, .cheekbones = .02f, .jawTaper = .12f, .chinTaper = .10f};
   c.age = .14f;
   c.skin = {.125f, .058f, .034f};
   c.lips = {.17f, .055f, .048f};

@@ -186,19 +186,3 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
   out.added = light.specular + out.albedo * light.diffuse * (graze * .5f);
   return out;
 }
-
-Vec3 backdrop(const Character& c, float u, float v) {
-  // A room far out of focus: a window's glow, some large soft shapes, dark at the borders.
-  const float glow = std::exp(-(sq(u * .62f + .30f * c.lightSide) + sq(v * .6f - .25f)) * 1.1f);
-  Vec3 col = mix(c.backdropDark, c.backdropLight, glow * .9f);
-  for (int i = 0; i < 7; i++) {
-    const int s = int(c.seed);
-    const float x = hash(i, 3, s) * 2.8f - 1.4f, y = hash(i, 7, s) * 2.4f - 1.f,
-                w = .10f + .30f * hash(i, 11, s), h = .25f + .8f * hash(i, 13, s);
-    const float box = smoothstep(w + .24f, w - .24f, std::fabs(u - x)) *
-                      smoothstep(h + .3f, h - .3f, std::fabs(v - y));
-    const float tone = hash(i, 17, s) - .45f;
-    col = col * (1 + .38f * tone * box);
-  }
-  return col;
-}

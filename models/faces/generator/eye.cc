@@ -28,9 +28,8 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const Eye& eye = head.eyes()[side];
   const Vec3 d = normalize(p - eye.centre);
   // The eyes look into the camera, and converge slightly.
-  const Vec3 camera{0, -.16f, 8.3f};
   const Vec3 gaze =
-      normalize(normalize(camera - eye.centre) + Vec3{side == 1 ? .03f : -.03f, 0, 0});
+      normalize(normalize(kCamera - eye.centre) + Vec3{side == 1 ? .03f : -.03f, 0, 0});
   const Vec3 gx = normalize(cross({0, 1, 0}, gaze)), gy = cross(gaze, gx);
   const float irisRadius = .0595f / eye.radius;
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;

@@ -40,6 +40,7 @@ T take(const std::vector<char>& bytes, size_t& at) {
 Head::Head(const Character& character, const std::string& folder) : c_(character) {
   Quads skin;
   read(folder, skin);
+  sculpt(c_.sculpt, skin, eyesAtRest_);
   moveMouth(skin);
   for (int i = 0; i < 2; i++) {
     skin = subdivide(skin);

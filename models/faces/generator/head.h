@@ -70,6 +70,8 @@ class Head {
   Vec3 earLow_{9, 9, 9}, earHigh_{-9, -9, -9};
 };
 
+/** Gives a head its own proportions. Eyes and vertices are in the head's coordinates. */
+void sculpt(const Sculpt& amounts, Quads& skin, std::array<Eye, 2>& eyes);
 /** Clothes over the body: quadrilaterals of the skin, moved outwards and smoothed. */
 void addClothes(const Quads& skin, const Head& head, Mesh& out);
 void addGlasses(const Head& head, Mesh& out);

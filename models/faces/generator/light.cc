@@ -11,6 +11,10 @@ Lamp lampAt(Vec3 centre, float width, float height, Vec3 radiance) {
   return {centre, right * (width * .5f), up * (height * .5f), radiance};
 }
 
+Vec3 keyAt(const Character& c) {
+  return {6.8f * c.lightSide, 4.9f, 7.0f};
+}
+
 float ggx(float nh, float rough) {
   const float a = sq(rough * rough), d = sq(nh) * (a - 1) + 1;
   return a / (kPi * d * d);
@@ -34,11 +38,16 @@ float specularOf(Vec3 n, Vec3 l, Vec3 view, const Gloss& g) {
 
 }  // namespace
 
+Vec3 keyDirectionOf(const Character& character) {
+  return normalize(keyAt(character));
+}
+
 Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {
+  // A soft box 1.2 m wide, a reflector on the other side, and a strip behind the shoulder.
   const float s = head.character().lightSide;
-  lamps_[0] = lampAt({6.2f * s, 3.5f, 4.6f}, 3.6f, 3.6f, Vec3{1.f, .94f, .86f} * 23.f);
-  lamps_[1] = lampAt({-6.5f * s, .6f, 5.f}, 5.f, 5.f, Vec3{.86f, .93f, 1.f} * 1.25f);
-  lamps_[2] = lampAt({-4.f * s, 3.5f, -5.f}, 1.6f, 4.f, Vec3{.95f, .97f, 1.f} * 24.f);
+  lamps_[0] = lampAt(keyAt(head.character()), 5.5f, 6.5f, Vec3{1.f, .94f, .87f} * 15.5f);
+  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.90f, .95f, 1.f} * .62f);
+  lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 16.f);
 }
 
 bool Studio::isBlocked(Vec3 p, Vec3 direction, float limit) const {

@@ -18,6 +18,9 @@ struct Gloss {
   float rough1 = .5f, rough2 = .3f, share = .6f, amount = 1;
 };
 
+/** @returns the direction of the middle of the key lamp, a unit vector */
+Vec3 keyDirectionOf(const Character& character);
+
 class Studio {
  public:
   Studio(const Head& head, const HairOcclusion& hair);

@@ -59,7 +59,7 @@ int render(Character character, int argc, char** argv) {
   }
   const Head head(character, argv[2]);
   const std::vector<Strand> strands = hasHair ? growHair(head) : std::vector<Strand>{};
-  const HairOcclusion hair(strands, normalize({6.2f * character.lightSide, 3.5f, 4.6f}));
+  const HairOcclusion hair(strands, keyDirectionOf(character));
   const Studio studio(head, hair);
   Picture picture;
   picture.size = size * samples;

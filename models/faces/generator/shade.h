@@ -2,6 +2,9 @@
 #pragma once
 #include "light.h"
 
+/** Where the camera is: 1.7 m away, as for a portrait with a long lens. */
+inline constexpr Vec3 kCamera{0, .10f, 17.f};
+
 /** Diffuse light is kept apart: under skin it spreads before it takes the skin's colour. */
 struct Shaded {
   Vec3 diffuse{0, 0, 0}, albedo{0, 0, 0}, added{0, 0, 0};

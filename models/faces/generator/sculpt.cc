@@ -1,0 +1,75 @@
+// Proportions of a head beyond the targets of MakeHuman: smooth displacements of its coarse mesh.
+// Widths and where they act follow the landmarks of L. G. Farkas 1994 (zy, go, ft, en, ex).
+#include "head.h"
+
+namespace {
+
+/** 1 on the face and the front half of the skull, 0 behind the ears. */
+float inFront(float z) {
+  return smoothstep(-.55f, -.05f, z);
+}
+
+/** Scales the eye's surroundings about its centre, and moves them sideways. */
+Vec3 moveEye(const Sculpt& s, Vec3 p, Vec3 eye) {
+  const Vec3 d = p - eye;
+  const float near = smoothstep(.46f, .17f, length({d.x, d.y * 1.15f, d.z * .8f}));
+  Vec3 moved = d * (1 + (s.eyeSize - 1) * near);
+  // The margins of the lids and the skin above and below them.
+  const float arch = near * smoothstep(.17f, .04f, std::fabs(d.x)) * smoothstep(-.05f, .10f, d.z);
+  moved.y +=
+      arch * (s.upperLid * gaussian(d.y, .05f, .045f) - s.lowerLid * gaussian(d.y, -.055f, .045f));
+  moved.x += std::copysign(s.eyesApart, eye.x) * near;
+  return eye + moved;
+}
+
+}  // namespace
+
+void sculpt(const Sculpt& s, Quads& skin, std::array<Eye, 2>& eyes) {
+  const std::array<Eye, 2> old = eyes;
+  for (Eye& eye : eyes) {
+    eye.radius *= s.eyeSize;
+    eye.centre.x = (eye.centre.x + std::copysign(s.eyesApart, eye.centre.x)) * s.faceWidth;
+    // The cornea stays where the lids are, so a larger eye lies deeper.
+    eye.centre.z -= eye.radius - eye.radius / s.eyeSize;
+  }
+  for (Vertex& v : skin.vertices) {
+    Vec3 p = v.at;
+    const float head = smoothstep(-1.45f, -.95f, p.y), front = inFront(p.z);
+    for (const Eye& eye : old) {
+      if (p.x * eye.centre.x >= 0 && p.z > 0) {
+        Vec3 moved = moveEye(s, p, eye.centre);
+        moved.z -= (moved.z - p.z) * .5f;
+        p = moved;
+      }
+    }
+    float width = 1 + (s.faceWidth - 1) * head;
+    width *= 1 + s.skull * smoothstep(.25f, .75f, p.y);
+    width *= 1 + s.temples * front * gaussian(p.y, .38f, .26f);
+    width *= 1 + s.cheekbones * front * gaussian(p.y, -.10f, .20f);
+    // From the lobe of the ear to the chin. The neck keeps its width.
+    const float jaw = smoothstep(-.12f, -.72f, p.y) * smoothstep(-1.22f, -.98f, p.y);
+    width *= 1 - s.jawTaper * jaw * inFront(p.z + .05f);
+    width *= 1 - s.chinTaper * smoothstep(-.58f, -.92f, p.y) * smoothstep(-1.15f, -1.f, p.y) *
+                     smoothstep(.05f, .40f, p.z);
+    width *= 1 + s.neck * smoothstep(-.85f, -1.1f, p.y) * smoothstep(-1.9f, -1.35f, p.y);
+    p.x *= width;
+    const float chin = smoothstep(-.55f, -.95f, p.y) * smoothstep(-1.35f, -1.02f, p.y);
+    p.y -= s.chinLength * chin * smoothstep(-.2f, .3f, p.z);
+    // The apple of the cheek, the hollow below the cheekbone, jowls.
+    const float ax = std::fabs(p.x), out = std::copysign(1.f, p.x);
+    const auto bulge = [&](float x, float y, float rx, float ry, float amount) {
+      const float near =
+          amount * gaussian(ax, x, rx) * gaussian(p.y, y, ry) * smoothstep(-.1f, .35f, p.z);
+      p = p + Vec3{out * .55f * near, 0, .8f * near};
+    };
+    bulge(.37f, -.20f, .19f, .15f, s.cheeks);
+    bulge(.50f, -.46f, .15f, .17f, -s.hollows);
+    bulge(.40f, -.78f, .14f, .12f, s.jowls);
+    if (v.masks[1] > .05f) {
+      const float ear = smoothstep(.05f, .5f, v.masks[1]), root = .70f * s.faceWidth;
+      p.x = out * mix(std::fabs(p.x),
+                      std::min(std::fabs(p.x), root + (std::fabs(p.x) - root) * s.earsOut), ear);
+    }
+    v.at = v.rest = p;
+  }
+}
