@@ -2,7 +2,7 @@
 #pragma once
 #include "vec.h"
 
-enum class Hair { kShort, kLong, kBob, kCurly, kReceding, kCropped };
+enum class Hair { kShort, kLong, kBob, kAfro, kReceding, kCurls };
 enum class Clothes { kCrew, kTurtleneck, kBlazer };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */

@@ -106,8 +106,8 @@ Character samuel() {
   c.brow = {.010f, .008f, .007f};
   c.cloth = {.50f, .31f, .07f};
   c.clothes = Clothes::kCrew;
-  c.hair = Hair::kCurly;
-  c.hairAmount = .32f;
+  c.hair = Hair::kAfro;
+  c.hairAmount = 1;
   c.beard = .30f;
   c.lashes = .9f;
   c.backdropLight = {.62f, .48f, .36f};
@@ -227,14 +227,14 @@ Character amara() {
   c.cloth = {.035f, .055f, .075f};
   c.cloth2 = {.62f, .58f, .52f};
   c.clothes = Clothes::kBlazer;
-  c.hair = Hair::kCropped;
+  c.hair = Hair::kCurls;
   c.lashes = 1.1f;
   c.makeup = .25f;
   c.backdropLight = {.50f, .46f, .40f};
   c.backdropDark = {.13f, .12f, .11f};
   c.yaw = .05f;
   c.lightSide = 1;
-  c.hairAmount = .6f;
+  c.hairAmount = 1;
   c.seed = 88;
   c.lipLine = .75f;
   c.smile = .024f;

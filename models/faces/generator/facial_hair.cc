@@ -93,26 +93,86 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
   }
 }
 
+/**
+ * @returns how far a point is from the lips as seen from the front, decimetres; negative on them.
+ * Lips are two arcs that meet at the corners.
+ */
+float fromLips(const Landmarks& m, float x, float y) {
+  const float across = std::fabs(x) / m.mouthHalf;
+  const float arc = across < 1 ? std::pow(1 - sq(across), .75f) : 0.f;
+  const float top = mix(m.mouth.y, m.lipTop, arc), bottom = mix(m.mouth.y, m.lipBottom, arc);
+  const float vertical = std::max(y - top, bottom - y);
+  return across < 1 ? vertical : std::max(vertical, .8f * (std::fabs(x) - m.mouthHalf));
+}
+
+/** @returns how a beard grows at a point: the tangential part counts */
+Vec3 beardDirection(const Landmarks& m, Vec3 p) {
+  const float side = p.x > 0 ? 1.f : -1.f, ax = std::fabs(p.x);
+  const float isMoustache = smoothstep(m.mouth.y - .03f, m.mouth.y + .05f, p.y) *
+                            smoothstep(m.mouthHalf + .16f, m.mouthHalf + .02f, ax);
+  const Vec3 down{-.35f * p.x - side * .25f * smoothstep(.35f, .6f, ax), -1.f, .25f};
+  const Vec3 outwards{side * (.25f + 3.2f * ax), -1.f, 0};
+  const float whirl = 2.2f * (noise(p * 7) - .5f);
+  return normalize(mix(down, outwards, isMoustache) + Vec3{whirl, .3f * whirl, 0} * .5f);
+}
+
+/** Adds one hair. It ends before it would lie on the lips, whose edge moves in speech. */
+void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& random,
+                  std::vector<Strand>& out) {
+  const Character& c = head.character();
+  const Landmarks& m = head.landmarks();
+  Vec3 dir = beardDirection(m, root);
+  dir = normalize(dir - n * dot(dir, n));
+  dir = normalize(dir + n * random.between(.12f, .5f) + scattered(random) * .16f);
+  const Vec3 bend = scattered(random) * (c.hair == Hair::kAfro ? .55f : .12f);
+  const int steps = 8;
+  Strand s;
+  Vec3 p = root - n * .003f;
+  for (int i = 0; i <= steps; i++) {
+    if (i > 0 && fromLips(m, p.x, p.y) < .004f) {
+      break;
+    }
+    s.points.push_back(p);
+    dir = normalize(dir + bend * .5f + Vec3{0, -.10f, 0});
+    p = p + dir * (length / steps);
+  }
+  if (s.points.size() < 3) {
+    return;
+  }
+  const bool isGrey = random.uniform() < c.grey * .6f;
+  const Vec3 colour =
+      mix(c.brow, c.hairRoot * (isGrey ? 1.35f : .9f), c.grey) * std::exp(.28f * random.normal());
+  // Roots lie in the shadow of the others.
+  s.root = colour * .55f;
+  s.tip = colour * 1.15f;
+  s.radius = .0010f * random.between(.65f, 1.15f);
+  s.taper = .35f;
+  s.onSkin = true;
+  out.push_back(std::move(s));
+}
+
 void addBeard(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
+  const Landmarks& m = head.landmarks();
   if (c.beard <= 0) {
     return;
   }
   Random random(c.seed + 3000);
-  const int count = int(90000 * std::min(1.f, .35f + c.beard));
+  const int count = int(80000 * std::min(1.f, .45f + c.beard));
   for (int i = 0; i < count; i++) {
-    const float x = random.between(-.75f, .75f), y = random.between(-1.35f, .05f);
+    const float x = random.between(-.78f, .78f), y = random.between(-1.40f, .10f);
     Vec3 root, n;
-    if (!head.onFront(x, y, root, n) || random.uniform() > beardMask(head, root)) {
+    if (!head.onFront(x, y, root, n) || random.uniform() > beardMask(head, root) ||
+        fromLips(m, x, y) < .008f) {
       continue;
     }
-    const float lower = smoothstep(-.45f, -.75f, root.y);
-    const Vec3 along = normalize({root.x * .6f, -1, .25f * lower});
-    const float length =
-        c.beard < .25f ? .011f : .016f + (.045f + .03f * lower) * std::max(0.f, c.beard - .25f);
-    const Vec3 colour = mix(c.brow * .9f, c.hairRoot, c.grey);
-    addShort(out, root, n, along, length * random.between(.5f, 1.3f), .45f, .0010f,
-             random.uniform() < c.grey * .4f ? colour * 1.25f : colour, random);
+    // Longest at the chin, short towards its borders.
+    const float chin = smoothstep(m.mouth.y + .05f, m.chin + .08f, root.y);
+    const float thick = smoothstep(.1f, .7f, beardMask(head, root));
+    const float below = smoothstep(m.chin + .02f, m.chin - .18f, root.y + .25f * std::fabs(x));
+    const float length = c.beard * mix(.12f, .26f, chin) * mix(.45f, 1.f, thick) *
+                         (1 - .65f * below) * random.between(.5f, 1.25f);
+    addBeardHair(head, root, n, length, random, out);
   }
 }
 
@@ -121,23 +181,29 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
 float beardMask(const Head& head, Vec3 p) {
   const Landmarks& m = head.landmarks();
   const float ax = std::fabs(p.x), mouth = m.mouth.y;
-  // Cheeks from the ear to the corner of the mouth; moustache; chin; a little of the throat.
-  const float cheek = mouth + .14f + .85f * sq(std::max(0.f, ax - .22f));
-  const float patchy = .05f * (noise(p * 7) - .5f);
-  float mask =
-      smoothstep(cheek + .05f + patchy, cheek - .10f + patchy, p.y) * smoothstep(-.25f, .05f, p.z);
-  const float moustache = smoothstep(m.noseBase - .045f, m.noseBase - .085f, p.y) *
-                          smoothstep(m.mouthHalf + .10f, m.mouthHalf, ax) *
-                          (p.y > mouth ? 1.f : 0.f);
-  mask = std::max(mask, moustache * (1 - .6f * gaussian(p.x, 0, .018f)));
-  // Bare beside the tuft below the lip, and on the lips.
-  mask *= 1 - .7f * gaussian(p.y, mouth - .12f, .045f) * smoothstep(.06f, .10f, ax) *
-                  smoothstep(.22f, .15f, ax);
-  const float lips = sq(p.x / (m.mouthHalf + .01f)) + sq((p.y - .5f * (m.lipTop + m.lipBottom)) /
-                                                         (.5f * (m.lipTop - m.lipBottom) + .004f));
-  mask *= smoothstep(.88f, 1.08f, lips);
-  mask *= smoothstep(m.chin - .22f, m.chin - .06f, p.y);
-  return mask * (.55f + .6f * noise(p * 14));
+  if (p.z < m.earFront - .05f) {
+    return 0;
+  }
+  const float patchy = .10f * (noise(p * 6) - .5f) + .06f * (noise(p * 19) - .5f);
+  // Cheeks: below a line that sags from the sideburn to the moustache.
+  const float out = clamp01((ax - m.mouthHalf) / (.62f - m.mouthHalf));
+  const float line = mix(mouth + .09f, m.earTop - .30f, out * out) - .05f * std::sin(3.14f * out);
+  const float cheek = smoothstep(.07f, -.15f, p.y - line + patchy);
+  // From the sideburn down the jaw.
+  const float jaw = smoothstep(m.earFront + .34f, m.earFront + .12f, p.z + patchy) *
+                    smoothstep(m.earTop - .10f, m.earTop - .24f, p.y);
+  // Under the nose, thin in the middle, past the corners into the rest.
+  const float upper = m.noseBase - .015f - .10f * sq(ax / m.mouthHalf);
+  const float moustache = smoothstep(.02f, -.05f, p.y - upper + .4f * patchy) *
+                          smoothstep(m.mouthHalf + .13f, m.mouthHalf + .02f, ax) *
+                          (1 - .3f * gaussian(ax, 0, .02f));
+  float mask = std::max(std::max(.95f * cheek, .8f * jaw), moustache);
+  // Thin beside the tuft below the lower lip.
+  mask *= 1 - .72f * gaussian(p.y, m.lipBottom - .045f, .05f) * gaussian(ax, .15f, .075f);
+  mask *= smoothstep(-.004f, .018f, fromLips(m, p.x, p.y));
+  // It thins out below the jaw.
+  mask *= smoothstep(m.chin - .16f, m.chin + .10f, p.y + .12f * ax + patchy);
+  return mask * (.60f + .5f * noise(p * 15));
 }
 
 void addFacialHair(const Head& head, std::vector<Strand>& out) {

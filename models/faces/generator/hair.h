@@ -15,8 +15,24 @@ struct Strand {
 std::vector<Strand> growHair(const Head& head);
 /** Adds brows, lashes and the beard, in the head's coordinates. */
 void addFacialHair(const Head& head, std::vector<Strand>& out);
-/** @returns 0 outside the scalp to 1 inside the hairline; p in the head's coordinates */
-float scalpMask(const Character& c, Vec3 p);
+/** Adds hair that grows as coils, in the head's coordinates. */
+void addCoils(const Head& head, std::vector<Strand>& out);
+
+/** @returns how far a point of the skin is inside the hairline, decimetres; negative outside */
+float insideHairline(const Head& head, Vec3 p);
+/** @returns how dense hair grows at a point of the skin, 0 to 1; p in the head's coordinates */
+float scalpMask(const Head& head, Vec3 p);
+/** @returns how much the roots of hair darken the skin, 0 to 1 */
+float scalpShade(const Head& head, Vec3 p);
+/** @returns the length of hair at a point by the longest of its style, 0 to 1 */
+float hairLength(const Head& head, Vec3 p);
+/** Finds a random root on the scalp, by the density there. @returns whether it did */
+bool findRoot(const Head& head, Random& random, Vec3& root);
+/** @returns a vector with a normal distribution in each direction */
+inline Vec3 scattered(Random& random) {
+  const float x = random.normal(), y = random.normal();
+  return {x, y, random.normal()};
+}
 /** @returns how dense a beard is at a point of the face, 0 to 1 */
 float beardMask(const Head& head, Vec3 p);
 

@@ -127,6 +127,7 @@ void Head::moveMouth(Quads& skin) const {
 void Head::findLandmarks(const Quads& skin) {
   float left = 9, right = -9, low = 9, high = -9;
   marks_.noseTip = {0, 0, -9};
+  marks_.crown = -9;
   for (const Vertex& v : skin.vertices) {
     if (v.masks[0] > .5f && v.at.z > .3f) {
       left = std::min(left, v.at.x), right = std::max(right, v.at.x);
@@ -135,6 +136,7 @@ void Head::findLandmarks(const Quads& skin) {
     if (std::fabs(v.at.x) < .05f && v.at.y < 0 && v.at.y > -.5f && v.at.z > marks_.noseTip.z) {
       marks_.noseTip = v.at;
     }
+    marks_.crown = std::max(marks_.crown, v.at.y);
     if (v.masks[1] > .7f && v.at.x > .5f) {
       earLow_ = {std::min(earLow_.x, v.at.x), std::min(earLow_.y, v.at.y),
                  std::min(earLow_.z, v.at.z)};
@@ -142,6 +144,7 @@ void Head::findLandmarks(const Quads& skin) {
                   std::max(earHigh_.z, v.at.z)};
     }
   }
+  marks_.earFront = earHigh_.z, marks_.earTop = earHigh_.y;
   marks_.mouthHalf = .5f * (right - left);
   marks_.lipBottom = low, marks_.lipTop = high;
   // The seam is where the face recedes most between the lips.

@@ -20,6 +20,8 @@ struct Landmarks {
   float chin;
   /** Where the wing of the nose ends, and where it is attached. */
   float noseHalf, noseBase;
+  /** Front (z) and top (y) of the ears, and the highest point of the skull (y). */
+  float earFront, earTop, crown;
 };
 
 class Head {

@@ -156,8 +156,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                    smoothstep(.25f, .55f, scattered(k * 7 + Vec3{2, 0, 0}, .28f)) *
                    (.4f + .6f * noise(k * 4)));
   if (p.y > -.9f) {
-    albedo = mix(albedo, c.hairRoot * 1.2f + albedo * .30f,
-                 .75f * sq(scalpMask(c, p)) * (head.isOnEar(p) ? 0.f : 1.f));
+    albedo = mix(albedo, c.hairRoot * 1.2f + albedo * .30f, .75f * scalpShade(head, p));
   }
   const Vec3 lips = c.lips * (.84f + .32f * noise({p.x * 80, p.y * 12, 2})) *
                     (.84f + .36f * fbm(k * 14)) * (1 - .10f * c.age);
