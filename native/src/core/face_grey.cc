@@ -1,3 +1,4 @@
+// Filters of small planes (see face_grey.h).
 #include "core/face_grey.h"
 
 #include <algorithm>
@@ -24,6 +25,32 @@ Grey extreme(const Grey& in, int radius, bool greatest) {
       out.data[i] = better(out.data[i], across.data[i + k * width]);
       out.data[i + k * width] = better(out.data[i + k * width], across.data[i]);
     }
+  }
+  return out;
+}
+
+Grey mean(const Grey& in, int radius) {
+  const float share = 1 / float(2 * radius + 1);
+  // `step` from one value of a line to the next.
+  const auto line = [&](const float* from, float* to, int count, size_t step) {
+    const auto at = [&](int i) { return from[size_t(std::clamp(i, 0, count - 1)) * step]; };
+    float sum = 0;
+    for (int i = -radius; i < radius; i++) {
+      sum += at(i);
+    }
+    for (int i = 0; i < count; i++) {
+      sum += at(i + radius);
+      to[size_t(i) * step] = sum * share;
+      sum -= at(i - radius);
+    }
+  };
+  const size_t width = size_t(in.width);
+  Grey across = in, out = in;
+  for (int y = 0; y < in.height; y++) {
+    line(in.data.data() + size_t(y) * width, across.data.data() + size_t(y) * width, in.width, 1);
+  }
+  for (int x = 0; x < in.width; x++) {
+    line(across.data.data() + x, out.data.data() + x, in.height, width);
   }
   return out;
 }

@@ -15,6 +15,9 @@ struct Grey {
 /** The extreme of each pixel's square neighbourhood: the greatest, or the least. */
 Grey extreme(const Grey& in, int radius, bool greatest);
 
+/** The mean of each pixel's square neighbourhood, by running sums. */
+Grey mean(const Grey& in, int radius);
+
 /**
  * Morphological closing: removes dark lines narrower than the window of 2 `radius` + 1 pixels, so
  * that the skin beside them continues in their place.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/face_corners.h"
 #include "core/face_grey.h"
 #include "core/face_model.h"
 
@@ -19,50 +20,6 @@ constexpr float FULL_LIP = .060f;
 constexpr float MOST_RED = .8f;
 /** Luma of the upper lip: share of that of the lower one, and most of that of the skin above it. */
 constexpr float SHADED = .86f, DARKER = .84f;
-
-/** The mean of each pixel's square neighbourhood, by running sums. */
-Grey mean(const Grey& in, int radius) {
-  const float share = 1 / float(2 * radius + 1);
-  // `step` from one value of a line to the next.
-  const auto line = [&](const float* from, float* to, int count, size_t step) {
-    const auto at = [&](int i) { return from[size_t(std::clamp(i, 0, count - 1)) * step]; };
-    float sum = 0;
-    for (int i = -radius; i < radius; i++) {
-      sum += at(i);
-    }
-    for (int i = 0; i < count; i++) {
-      sum += at(i + radius);
-      to[size_t(i) * step] = sum * share;
-      sum -= at(i - radius);
-    }
-  };
-  const size_t width = size_t(in.width);
-  Grey across = in, out = in;
-  for (int y = 0; y < in.height; y++) {
-    line(in.data.data() + size_t(y) * width, across.data.data() + size_t(y) * width, in.width, 1);
-  }
-  for (int x = 0; x < in.width; x++) {
-    line(across.data.data() + x, out.data.data() + x, in.height, width);
-  }
-  return out;
-}
-
-/**
- * The mean of each pixel's neighbourhood, weighted: a normalised convolution with a box, twice, so
- * that edges are soft.
- */
-Grey weighted_mean(const Grey& in, const Grey& weight, int radius) {
-  Grey product = in;
-  for (size_t i = 0; i < in.data.size(); i++) {
-    product.data[i] *= weight.data[i];
-  }
-  const Grey above = mean(mean(product, radius), radius),
-             below = mean(mean(weight, radius), radius);
-  for (size_t i = 0; i < in.data.size(); i++) {
-    product.data[i] = above.data[i] / std::max(1e-6f, below.data[i]);
-  }
-  return product;
-}
 
 /** Outlines of the face at the height of the mouth, left and right in the picture. */
 constexpr std::array<int, 2> JAW_SIDES{58, 288};
@@ -105,18 +62,17 @@ float dents(float u, float v) {
 
 }  // namespace
 
-bool Relief::near(int x, int y) const {
-  // The displacement may differ by a few pixels within a cell of the grid.
-  constexpr int MARGIN = 4;
-  const int across = width / CELL, down = height / CELL;
+bool Relief::near(const Layer& layer, int x, int y, int across, int down) const {
+  constexpr int MARGIN = 6;
+  const int cells = width / CELL;
   const auto index = [](int at) { return (at + CELL * 64) / CELL - 64; };  // rounds down
-  const int i0 = std::max(0, index(x - left - MARGIN)),
-            i1 = std::min(across - 1, index(x - left + NODE_STEP + MARGIN)),
-            j0 = std::max(0, index(y - top - MARGIN)),
-            j1 = std::min(down - 1, index(y - top + NODE_STEP + MARGIN));
+  const int i0 = std::max(0, index(x - MARGIN)),
+            i1 = std::min(cells - 1, index(x + across + MARGIN)),
+            j0 = std::max(0, index(y - MARGIN)),
+            j1 = std::min(height / CELL - 1, index(y + down + MARGIN));
   for (int j = j0; j <= j1; j++) {
     for (int i = i0; i <= i1; i++) {
-      if (cells[size_t(j * across + i)]) {
+      if (layer.cells[size_t(j * cells + i)]) {
         return true;
       }
     }
@@ -152,13 +108,6 @@ void build_relief(Model& model) {
   }
   const int radius = std::clamp(int(std::lround(.022f * fh)), 1, 12);
   const Grey closed = closing(skin, radius);
-  Grey plain = skin;
-  for (size_t i = 0; i < pixels; i++) {
-    const float dark = (closed.data[i] - skin.data[i]) / 8;
-    plain.data[i] = std::exp(-dark * dark) + .001f;
-  }
-  const Grey clear_y = weighted_mean(skin, plain, radius),
-             clear_u = weighted_mean(u, plain, radius), clear_v = weighted_mean(v, plain, radius);
 
   // How far the face reaches at the height of the mouth, half widths of the mouth.
   std::array<float, 2> side{};
@@ -200,6 +149,8 @@ void build_relief(Model& model) {
     }
   }
   const float clear = smoothstep(16, 7, float(ambient / count));
+  const std::array<Grey, 3> corners =
+      bare_corners(model, {skin, u, v}, relief.left, relief.top, clear);
 
   // Protruding lips turn outwards: they show red that the portrait hides.
   struct Mean {
@@ -236,21 +187,19 @@ void build_relief(Model& model) {
 
   // Young skin folds less.
   const float folds = .45f + .8f * model.grade.age;
-  relief.delta.assign(size_t(relief.width) * size_t(relief.height) * Relief::CHANNELS, 128);
-  relief.cells.assign(relief.delta.size() / (CELL * CELL * Relief::CHANNELS), 0);
-  relief.skin_cells.assign(relief.cells.size(), 0);
+  for (Relief::Layer& layer : relief.layers) {
+    layer.y.assign(pixels, 128);
+    layer.u.assign(pixels / 4, 128);
+    layer.v = layer.u;
+    layer.cells.assign(pixels / (CELL * CELL), 0);
+  }
+  relief.skin_cells.assign(pixels / (CELL * CELL), 0);
   relief.skin.fill(std::vector<int8_t>(pixels, 0));
-  uint8_t* out = relief.delta.data();
   for (int y = 0; y < relief.height; y++) {
-    for (int x = 0; x < relief.width; x++, out += Relief::CHANNELS) {
+    for (int x = 0; x < relief.width; x++) {
       const Place at = place(x, y);
       const float luma = skin.at(x, y), light = luma / 150;
       const size_t i = size_t(y) * size_t(relief.width) + size_t(x);
-      const float where = clear * smoothstep(-.12f, .06f, at.beyond) *
-                          smoothstep(.85f, .5f, at.beyond) *
-                          smoothstep(.45f, .2f, std::abs(at.below)),
-                  line = where * smoothstep(2, 8, closed.data[i] - luma),
-                  crease = line * std::max(0.f, clear_y.data[i] - luma);
       const float sides = smoothstep(1.1f, .6f, at.r);
       // The lower lip catches the light from above; the skin below it lies in its shadow.
       const float lips =
@@ -266,22 +215,32 @@ void build_relief(Model& model) {
                              smoothstep(45, 25, red.y - luma);
       const float turned =
           pale * smoothstep(1.1f, .8f, std::max(at.upper, at.lower)) * smoothstep(1, .7f, at.r);
-      const auto byte = [](float value) {
-        return uint8_t(std::abs(value) < 2.5f ? 128 : std::clamp(value + 128.5f, 0.f, 255.f));
-      };
-      out[Relief::Y] = byte(crease + lips + reddened * (red.y - luma) - 10 * light * turned);
-      out[Relief::U] =
-          byte(line * (clear_u.data[i] - u.data[i]) + reddened * (red.u - u.data[i]) - 2 * turned);
-      out[Relief::V] =
-          byte(line * (clear_v.data[i] - v.data[i]) + reddened * (red.v - v.data[i]) + 7 * turned);
       const size_t cell = size_t(y / CELL * (relief.width / CELL) + x / CELL);
-      if (out[Relief::Y] != 128 || out[Relief::U] != 128 || out[Relief::V] != 128) {
-        relief.cells[cell] = 1;
-      }
+      // The border has no change: tiles beyond it continue it.
+      const bool border = x == 0 || y == 0 || x + 2 >= relief.width || y + 2 >= relief.height;
+      const size_t half = size_t(y / 2) * size_t(relief.width / 2) + size_t(x / 2);
+      const auto set = [&](size_t kind, Colour change) {
+        Relief::Layer& layer = relief.layers[kind];
+        const auto put = [&](float value, uint8_t& to) {
+          if (std::abs(value) >= 2.5f && !border) {
+            to = uint8_t(std::clamp(value + 128.5f, 0.f, 255.f));
+            layer.cells[cell] = 1;
+          }
+        };
+        put(change.y, layer.y[i]);
+        if (x % 2 == 0 && y % 2 == 0) {
+          put(change.u, layer.u[half]);
+          put(change.v, layer.v[half]);
+        }
+      };
+      set(Relief::PROTRUDED, {lips + reddened * (red.y - luma) - 10 * light * turned,
+                              reddened * (red.u - u.data[i]) - 2 * turned,
+                              reddened * (red.v - v.data[i]) + 7 * turned});
+      set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});
       const SkinLight change = skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0);
       const std::array<float, Relief::KINDS> skins{light * change[Relief::ROUND],
                                                    light * folds * change[Relief::SPREAD],
-                                                   light * change[Relief::PRESS], crease};
+                                                   light * change[Relief::PRESS]};
       for (size_t kind = 0; kind < Relief::KINDS; kind++) {
         const float bounded = std::clamp(skins[kind], -127.f, 127.f);
         const auto value = int8_t(std::abs(bounded) < 1.5f ? 0 : std::lround(bounded));

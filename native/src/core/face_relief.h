@@ -10,28 +10,35 @@ namespace mouthpiece::face {
 struct Model;
 
 /**
- * Changes round the mouth, in coordinates of the neutral picture, 128 for no change. Interleaved Y,
- * U and V are for lips that protrude: the creases beside the corners go, and light falls
- * differently on the lips.
+ * Changes round the mouth, in coordinates of the neutral picture.
  */
 struct Relief {
-  static constexpr size_t Y = 0, U = 1, V = 2, CHANNELS = 3;
   static constexpr int CELL = 8;
   /**
    * Movements of the lips that change the light on the skin. Lips that round hollow the cheeks,
-   * ones that spread deepen the folds from the nose and fill the cheeks, ones that press bunch the
-   * chin's skin, and ones that part lose the creases beside their corners.
+   * ones that spread deepen the folds from the nose and fill the cheeks, and ones that press bunch
+   * the chin's skin.
    */
-  static constexpr size_t ROUND = 0, SPREAD = 1, PRESS = 2, PART = 3, KINDS = 4;
+  static constexpr size_t ROUND = 0, SPREAD = 1, PRESS = 2, KINDS = 3;
+  /**
+   * Changes of colour, as fine as the picture: on protruding lips the light falls differently, and
+   * when lips part or round, the skin beside their corners is bare.
+   */
+  static constexpr size_t PROTRUDED = 0, CORNERS = 1, LAYERS = 2;
+  struct Layer {
+    std::vector<uint8_t> y, u, v;  // 128 for no change; U and V at half the resolution
+    std::vector<uint8_t> cells;    // whether a square of CELL pixels has a change
+  };
   int left = 0, top = 0, width = 0, height = 0;  // multiples of CELL
-  std::vector<uint8_t> delta;
-  std::vector<uint8_t> cells;                   // whether a square of CELL pixels has a change
+  std::array<Layer, LAYERS> layers;
   std::array<std::vector<int8_t>, KINDS> skin;  // change of luma for each movement
   std::vector<uint8_t> skin_cells;  // for which movements a square of CELL pixels has a change
 
-  /** @returns whether a cell of the displacement grid at (x, y) of the neutral picture may change
+  /**
+   * @returns whether a layer may change a tile of the picture that was at (x, y) of the relief;
+   * within the tile the displacement differs by a few pixels
    */
-  bool near(int x, int y) const;
+  bool near(const Layer& layer, int x, int y, int across, int down) const;
 };
 
 /** Sets the relief from the neutral picture. Needs the contours. */

@@ -303,17 +303,21 @@ Renderer::Box Renderer::mouth_box() const {
 /** Sets the strength of the relief and of the skin's light, and marks where they change. */
 void Renderer::update_relief(std::span<uint8_t> dirty) {
   const Articulation& a = mouth_.now;
-  const int relief = int(a.round * RELIEF_STEPS);
-  if (relief != relief_) {
-    mark_relief(model_.relief.cells, 1, dirty);
-    relief_ = relief;
+  const float bare =
+      std::max(3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide), 2.2f * a.round);
+  const std::array<int, Relief::LAYERS> relief{int(a.round * RELIEF_STEPS),
+                                               int(std::lround(clamp01(bare) * RELIEF_STEPS))};
+  for (size_t layer = 0; layer < Relief::LAYERS; layer++) {
+    if (relief[layer] != relief_[layer]) {
+      mark_relief(model_.relief.layers[layer].cells, 1, dirty);
+    }
   }
+  relief_ = relief;
   const auto steps = [](float strength) {
     return int(std::lround(clamp01(strength) * SKIN_STEPS)) * (RELIEF_STEPS / SKIN_STEPS);
   };
   const std::array<int, Relief::KINDS> skin{
-      steps(a.round), steps(1.25f * (a.wide * (1 - a.round) - .2f)), steps(a.press),
-      steps(1.6f * (std::max(a.jaw, a.open) * (1 - a.round) - .3f))};
+      steps(a.round), steps(1.25f * (a.wide * (1 - a.round) - .2f)), steps(a.press)};
   unsigned changed = 0;
   for (size_t kind = 0; kind < Relief::KINDS; kind++) {
     changed |= skin[kind] == skin_[kind] ? 0u : 1u << kind;

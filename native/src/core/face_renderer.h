@@ -108,6 +108,8 @@ class Renderer {
   Target target(uint8_t* picture, int x, int y) const;
   void draw_box(const Shifts& nodes, Box box, const Target& out) const;
   void draw_relief(const Shifts& nodes, Box box, bool at_seam, const Target& out) const;
+  void draw_layer(size_t layer, const Shifts& nodes, Box box, bool at_seam,
+                  const Target& out) const;
   void draw_skin(const Shifts& nodes, Box box, bool at_seam, const Target& out) const;
   void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const;
   void draw_mouth(Box box, uint8_t* picture);
@@ -132,8 +134,8 @@ class Renderer {
   Places local_;  // position of each node in the mouth's coordinates without the head's pose; only
                   // near the mouth
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
-  int relief_ = 0;             // strength of the relief, 0 to RELIEF_STEPS
-  std::array<int, Relief::KINDS> skin_{};  // strength of each change of the skin, the same
+  std::array<int, Relief::LAYERS> relief_{};  // strength of each layer, 0 to RELIEF_STEPS
+  std::array<int, Relief::KINDS> skin_{};     // strength of each change of the skin, the same
   Box mouth_drawn_, eyes_drawn_[2];
   std::vector<Drawn> drawn_;  // of each macroblock of the grid
   std::vector<uint8_t> by_upper_, by_lower_;

@@ -21,6 +21,12 @@ I4 four(const int8_t* from) {
   std::memcpy(&bytes, from, sizeof bytes);
   return __builtin_convertvector(bytes, I4);
 }
+I4 four(const uint8_t* from) {
+  using B4 = uint8_t __attribute__((vector_size(4)));
+  B4 bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return __builtin_convertvector(bytes, I4);
+}
 
 /** Adds to four neighbouring bytes. @param change in units of 1/8, the strength's steps */
 void add(I4 change, uint8_t* to) {
@@ -76,59 +82,63 @@ void Renderer::draw_box(const Shifts& nodes, Box box, const Target& out) const {
 }
 
 /**
- * Adds the relief to a box that was drawn with `nodes`, four pixels at a time.
+ * Adds the relief to a box that was drawn with `nodes`.
  * @param at_seam whether to draw the cells near a lip's edge, or the others
  */
 void Renderer::draw_relief(const Shifts& nodes, Box box, bool at_seam, const Target& out) const {
-  if (relief_ == 0) {
-    return;
+  for (size_t layer = 0; layer < Relief::LAYERS; layer++) {
+    if (relief_[layer] != 0) {
+      draw_layer(layer, nodes, box, at_seam, out);
+    }
   }
+}
+
+/** Adds a layer of the relief: its planes are warped as the picture is. */
+void Renderer::draw_layer(size_t layer, const Shifts& nodes, Box box, bool at_seam,
+                          const Target& out) const {
+  constexpr int HEIGHT = 2 * NODE_STEP, WIDTH = TILE_WIDTH;
   const Relief& relief = model_.relief;
-  const float strength = float(relief_) / RELIEF_STEPS;
-  // The changes of four pixels at (x, y) plus offsets of up to 4, with the displacements between
-  // the four nodes round them.
-  const auto taps_at = [&](int x, int y, F4 right, F4 down) {
-    const Nodes at = nodes_at(nodes, x, y);
-    const F4 fx = right / NODE_STEP, fy = down / NODE_STEP;
-    const auto moved_by = [&](const int16_t* d) {
-      const int16_t* low = d + at.columns;
-      return mix(mix(splat(d[0]), splat(d[1]), fx), mix(splat(low[0]), splat(low[1]), fx), fy) /
-             SUBPIXEL;
-    };
-    return BilinearTaps<Relief::CHANNELS>(relief.delta.data(), relief.width, relief.height,
-                                          float(x - relief.left) + right - moved_by(at.x),
-                                          float(y - relief.top) + down - moved_by(at.y));
-  };
-  const auto add = [&](const BilinearTaps<Relief::CHANNELS>& taps, size_t channel, uint8_t* first,
-                       uint8_t* second) {
-    const F4 change = taps.inside ? (taps(channel) - 128) * strength : splat(0);
-    const I4 bytes = to_int(
-        min(max(to_float(I4{first[0], first[1], second[0], second[1]}) + change + .5f, splat(0)),
-            splat(255)));
-    for (int lane = 0; lane < 2; lane++) {
-      first[lane] = uint8_t(bytes[lane]);
-      second[lane] = uint8_t(bytes[lane + 2]);
+  const Relief::Layer& changes = relief.layers[layer];
+  const int width = relief.width, height = relief.height, strength = relief_[layer];
+  const LumaPlane luma{{changes.y.data(), width, width, height}, changes.y.data()};
+  const Plane u{changes.u.data(), width / 2, width / 2, height / 2},
+      v{changes.v.data(), width / 2, width / 2, height / 2};
+  std::array<uint8_t, WIDTH * HEIGHT> by_y;
+  std::array<uint8_t, WIDTH * HEIGHT / 4> by_u, by_v;
+  const auto add_two = [strength](const uint8_t* change, uint8_t* to) {
+    for (int i = 0; i < 2; i++) {
+      to[i] = uint8_t(std::clamp(to[i] + (((change[i] - 128) * strength + 4) >> 3), 0, 255));
     }
   };
-  for (int y = box.y0; y < box.y1; y += NODE_STEP) {
-    for (int x = box.x0; x < box.x1; x += NODE_STEP) {
+  for (int y = box.y0; y < box.y1; y += HEIGHT) {
+    for (int x = box.x0; x < box.x1; x += WIDTH) {
       const Nodes corner = nodes_at(nodes, x, y);
-      if (at_seam != is_seam(x, y) ||
-          !relief.near(x - corner.x[0] / SUBPIXEL, y - corner.y[0] / SUBPIXEL)) {
+      const int left = x - relief.left, top = y - relief.top;
+      if (!relief.near(changes, left - corner.x[0] / SUBPIXEL, top - corner.y[0] / SUBPIXEL, WIDTH,
+                       HEIGHT)) {
         continue;
       }
-      const Target at = out.at(x - box.x0, y - box.y0);
-      for (int row = 0; row < NODE_STEP; row++) {
-        const auto taps = taps_at(x, y, F4{0, 1, 2, 3}, splat(float(row)));
-        if (any(taps.inside)) {
-          uint8_t* first = at.y + row * at.stride;
-          add(taps, Relief::Y, first, first + 2);
-        }
+      for (int row = 0; row < HEIGHT; row += NODE_STEP) {
+        warp_.luma(luma, nodes_at(nodes, x, y + row), left, top + row, by_y.data() + row * WIDTH,
+                   WIDTH);
       }
-      const auto taps = taps_at(x, y, F4{.5f, 2.5f, .5f, 2.5f}, F4{.5f, .5f, 2.5f, 2.5f});
-      if (any(taps.inside)) {
-        add(taps, Relief::U, at.u, at.u + at.stride / 2);
-        add(taps, Relief::V, at.v, at.v + at.stride / 2);
+      warp_.chroma(u, v, corner, left / 2, top / 2, by_u.data(), by_v.data(), WIDTH / 2);
+      for (int j = 0; j < HEIGHT; j += NODE_STEP) {
+        for (int i = 0; i < WIDTH; i += NODE_STEP) {
+          if (at_seam != is_seam(x + i, y + j)) {
+            continue;
+          }
+          const Target to = out.at(x + i - box.x0, y + j - box.y0);
+          for (int row = 0; row < NODE_STEP; row++) {
+            add((four(by_y.data() + (j + row) * WIDTH + i) - 128) * strength,
+                to.y + row * to.stride);
+          }
+          for (int row = 0; row < NODE_STEP / 2; row++) {
+            const int from = (j / 2 + row) * (WIDTH / 2) + i / 2;
+            add_two(by_u.data() + from, to.u + row * (to.stride / 2));
+            add_two(by_v.data() + from, to.v + row * (to.stride / 2));
+          }
+        }
       }
     }
   }
@@ -200,17 +210,7 @@ void Renderer::draw_skin(const Shifts& nodes, Box box, bool at_seam, const Targe
           if (!(kinds & 1u << active[k])) {
             continue;
           }
-          if (active[k] != Relief::PART) {
-            sum += four(change) * skin_[active[k]];
-          } else {
-            // Creases are as fine as the picture: interpolated.
-            const int right = fine_left % SUBPIXEL, down = fine_top % SUBPIXEL;
-            const int8_t* below = change + relief.width;
-            const I4 upper = four(change) * (SUBPIXEL - right) + four(change + 1) * right,
-                     lower = four(below) * (SUBPIXEL - right) + four(below + 1) * right;
-            sum += ((upper * (SUBPIXEL - down) + lower * down) >> (2 * SUBPIXEL_BITS)) *
-                   skin_[active[k]];
-          }
+          sum += four(change) * skin_[active[k]];
         }
         add(sum, to.y + row * to.stride);
       }

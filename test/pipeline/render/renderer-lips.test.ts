@@ -1,0 +1,146 @@
+// The shape and the colours of the lips in the renderer's pictures, measured from their pixels.
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { native } from '../../../src/native/addon.ts';
+import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+
+const PIXELS = SIZE * SIZE;
+/** V of the inside of a mouth without other colours. */
+const INSIDE = 230;
+
+/** Index of the V sample at a pixel. */
+const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
+
+describe('lips', () => {
+  test('puckered lips are narrow, full and almost shut, and skin is bare beside moved corners', () => {
+    const [skin, lip, line, red] = [170, 110, 40, 150];
+    const { neutral } = syntheticParts();
+    neutral.fill(skin, 0, PIXELS).fill(128, PIXELS);
+    for (let y = 300; y < 340; y++) {
+      for (let x = 180; x < 332; x++) {
+        const [u, v] = [x - AXIS, y - 320];
+        const onLip = v > (u * u) / 176 - 11 && v < 14 - (u * u) / 138 && Math.abs(u) < 44;
+        const onLine = Math.abs(v) < 1.5 && Math.abs(u) < 62;
+        neutral[y * SIZE + x] = onLine ? line : onLip ? lip : skin;
+        // The lips' colour is smeared beyond their corners.
+        const onSmear = Math.abs(v) < 5 && Math.abs(u) < 58;
+        neutral[chroma(x, y)] = onLip || onSmear ? red : 128;
+      }
+    }
+    const inside = [60, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: inside, gums: inside, tongue: inside, teeth: inside },
+        }),
+      ),
+    );
+    const measure = (
+      shape: object,
+    ): { width: number; lips: number; gap: number; line: number; red: number } => {
+      const { picture } = canvas.show(shape);
+      const gapAt = (x: number, y: number): boolean =>
+        picture[PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1)]! > 128 + 0.3 * (INSIDE - 128);
+      const dark = (x: number, y: number): boolean => picture[y * SIZE + x]! < (skin + lip) / 2;
+      const middle = Array.from({ length: 90 }, (_, i) => 280 + i);
+      const gap = middle.filter((y) => gapAt(256, y)).length;
+      const columns = Array.from({ length: 100 }, (_, i) => 206 + i).filter(
+        (x) => middle.filter((y) => dark(x, y)).length > 4,
+      );
+      const width = columns.at(-1)! - columns[0]!;
+      const beyond = Array.from({ length: 14 }, (_, i) => columns.at(-1)! + 6 + i);
+      return {
+        width,
+        gap,
+        lips: middle.filter((y) => dark(256, y)).length - gap,
+        line: skin - Math.min(...beyond.flatMap((x) => middle.map((y) => picture[y * SIZE + x]!))),
+        red: Math.max(...beyond.flatMap((x) => middle.map((y) => picture[chroma(x, y)]!))) - 128,
+      };
+    };
+    const rest = measure({});
+    const pucker = measure(VISEMES.oo);
+    const eyes = 136;
+    assert.ok(rest.line > 100 && rest.red > 18, `at rest: ${JSON.stringify(rest)}`);
+    assert.ok(pucker.width < 0.75 * rest.width, `width ${pucker.width} of ${rest.width}`);
+    assert.ok(pucker.lips > 1.15 * rest.lips, `lips ${pucker.lips} of ${rest.lips}`);
+    assert.ok(pucker.gap > 0 && pucker.gap <= 0.08 * eyes, `opening ${pucker.gap}`);
+    for (const shape of [
+      VISEMES.oo,
+      VISEMES.oh,
+      VISEMES.aa,
+      { jaw: 0.34, open: 0.38, round: 0.43 },
+    ]) {
+      const beside = measure(shape);
+      const seen = `${JSON.stringify(shape)} ${JSON.stringify(beside)}`;
+      assert.ok(beside.line < 30 && beside.red < 12, `beside the corners: ${seen}`);
+    }
+
+    const pressed = measure(VISEMES.m);
+    assert.ok(pressed.lips < 0.85 * rest.lips && pressed.gap === 0, `m: ${pressed.lips} pixels`);
+    const bite = measure(VISEMES.f);
+    assert.ok(
+      bite.lips < 0.85 * rest.lips && bite.gap > 0 && bite.gap <= 0.08 * eyes,
+      `f: lips ${bite.lips} of ${rest.lips}, teeth ${bite.gap}`,
+    );
+    const spread = measure(VISEMES.ee);
+    assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
+  });
+
+  test('a thin upper lip as pale as the skin becomes full and red when it protrudes', () => {
+    const [skin, red, y] = [140, 160, 320];
+    const { neutral, landmarks } = syntheticParts();
+    neutral
+      .fill(170, 0, PIXELS)
+      .fill(128, PIXELS)
+      .fill(skin, PIXELS * 1.25);
+    // The outline of the upper lip is 8 pixels above the seam; only the lower lip has a colour.
+    for (const index of [61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291]) {
+      landmarks[index * 3 + 1] = y - (8 / 11) * (y - landmarks[index * 3 + 1]!);
+    }
+    for (let v = y; v < y + 14; v += 2) {
+      const half = 44 * Math.sqrt(1 - (v - y) / 14);
+      const [from, to] = [AXIS - half, AXIS + half].map((x) => Math.round(x / 2));
+      const row = PIXELS * 1.25 + (v / 2) * (SIZE / 2);
+      neutral.fill(red, row + from!, row + to!);
+    }
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+    /** Rows of luma in the middle that are as red as a lip, above the opening or the seam. */
+    const redRows = (shape: object): number => {
+      const { picture } = canvas.show(shape);
+      const column = Array.from({ length: 40 }, (_, i) => picture[chroma(256, 290 + 2 * i)]!);
+      const opening = column.findIndex((v) => v > red + 15);
+      const above = column.slice(0, opening < 0 ? (y - 290) / 2 : opening);
+      return 2 * above.filter((v) => v > (skin + red) / 2).length;
+    };
+    assert.equal(redRows({}), 0);
+    const rows = redRows(VISEMES.oo);
+    assert.ok(rows >= 8 && rows <= 18, `${rows} rows of red above the opening`);
+  });
+
+  test('lips as pale as the skin are redder when they protrude, and dark skin keeps its own', () => {
+    const mostRed = (luma: number, shape: object): number => {
+      const { neutral } = syntheticParts();
+      neutral
+        .fill(luma, 0, PIXELS)
+        .fill(128, PIXELS)
+        .fill(142, PIXELS * 1.25);
+      const inside = [60, 128, 128] as const;
+      const gums = [90, 120, 150] as const;
+      const { picture } = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            neutral,
+            tints: { cavity: inside, gums, tongue: inside, teeth: inside },
+          }),
+        ),
+      ).show(shape);
+      const lip = [304, 306, 308, 310].map((y) => picture[chroma(256, y)]!);
+      return Math.max(...lip);
+    };
+    assert.equal(mostRed(180, {}), 142);
+    assert.ok(mostRed(180, VISEMES.oo) >= 146, `${mostRed(180, VISEMES.oo)}`);
+    assert.ok(mostRed(90, VISEMES.oo) <= 143, `${mostRed(90, VISEMES.oo)}`);
+  });
+});
