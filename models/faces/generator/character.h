@@ -31,6 +31,10 @@ struct Character {
   float lipLine = .27f;
   Hair hair = Hair::kShort;
   float hairAmount = 1, grey = 0;
+  /** Height where long hair is cut, decimetres (the chin is near -1). */
+  float hairFall = -1.4f;
+  /** The side, -1 or 1, on which long hair is behind the shoulder; 0 for none. */
+  float hairBehind = 0;
   /** Height of the hairline over the average. */
   float hairline = 0;
   /** Where long hair is parted. */

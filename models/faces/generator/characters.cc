@@ -13,8 +13,8 @@ Character ava() {
   c.skin = {.60f, .35f, .25f};
   c.lips = {.50f, .17f, .155f};
   c.iris = {.075f, .080f, .045f};
-  c.hairRoot = {.060f, .026f, .012f};
-  c.hairTip = {.20f, .095f, .042f};
+  c.hairRoot = {.060f, .022f, .010f};
+  c.hairTip = {.165f, .066f, .028f};
   c.brow = {.075f, .040f, .023f};
   c.cloth = {.36f, .10f, .11f};
   c.clothes = Clothes::kCrew;
@@ -26,7 +26,8 @@ Character ava() {
   c.backdropDark = {.24f, .20f, .19f};
   c.yaw = .05f;
   c.lipLine = .85f;
-  c.parting = .17f;
+  c.parting = .20f;
+  c.hairFall = -1.75f;
   c.hairline = -.06f;
   c.seed = 11;
   c.smile = .030f;
@@ -84,6 +85,7 @@ Character mei() {
   c.yaw = .03f;
   c.browAngle = -.05f;
   c.hairline = -.04f;
+  c.hairFall = -.72f;
   c.seed = 33;
   c.smile = .010f;
   c.lipLine = .5f;
@@ -140,8 +142,9 @@ Character priya() {
   c.backdropLight = {.60f, .50f, .42f};
   c.backdropDark = {.22f, .16f, .14f};
   c.yaw = -.04f;
-  c.hairAmount = .8f;
-  c.parting = .03f;
+  c.parting = -.06f;
+  c.hairFall = -1.55f;
+  c.hairBehind = -1;
   c.hairline = -.05f;
   c.lightSide = 1;
   c.seed = 66;
@@ -196,7 +199,8 @@ Character ruth() {
   c.cloth2 = {.66f, .62f, .56f};
   c.clothes = Clothes::kBlazer;
   c.hair = Hair::kBob;
-  c.hairAmount = .75f;
+  c.hairFall = -.55f;
+  c.parting = -.22f;
   c.lashes = .7f;
   c.glasses = true;
   c.backdropLight = {.52f, .50f, .58f};

@@ -19,7 +19,7 @@ struct Style {
   /** Of a strand at its root. */
   float radius;
   /** Share of hairs that leave their clump. */
-  float loose = .03f;
+  float loose = .015f;
 };
 
 Style styleOf(const Character& c) {
@@ -28,11 +28,13 @@ Style styleOf(const Character& c) {
       return {120000, 2600, .34f, .45f, .50f,  .72f, .34f,
               .03f,   .10f, .12f, .58f, .020f, .30f, .0012f};
     case Hair::kLong:
-      return {170000, 1300,  1.75f, .26f, .32f,  .80f, .22f,
-              .10f,   .040f, .10f,  .60f, .050f, .55f, .0014f};
+      return {190000, 1500,  3.1f, .06f, .34f,  .80f, .22f,
+              .10f,   .035f, .13f, .66f, .060f, .62f, .0014f};
     case Hair::kBob:
-      return {170000, 1900,  1.30f, .14f, .40f,  .80f, .22f,
-              .11f,   .045f, .095f, .45f, .014f, 1.1f, .0014f};
+      return c.age > .5f ? Style{150000, 1500,  2.2f, .06f, .50f,  .80f, .22f,
+                                 .10f,   .045f, .14f, .55f, .024f, .62f, .0014f}
+                         : Style{170000, 1900,  1.9f, .06f, .40f,  .80f, .22f,
+                                 .11f,   .040f, .10f, .45f, .010f, 1.1f, .0014f};
     default:
       return {26000, 1100, .20f, .4f, .45f, .82f, .40f, .05f, .12f, .05f, .35f, .008f, .3f, .0011f};
   }
@@ -58,9 +60,25 @@ float sideOf(const Head& head, Vec3 root) {
   }
   // The parting bends, and single hairs cross it. Behind the crown there is none.
   const float bent = .05f * (noise(root * 4) - .5f) + .03f * (noise(root * 17) - .5f) +
-                     .012f * (noise(root * 160) - .5f);
-  const float mixed = .5f * smoothstep(-.25f, -.5f, root.z) * (noise(root * 9) - .5f);
-  return root.x + bent + mixed > c.parting * smoothstep(-.9f, .2f, root.z) ? 1.f : -1.f;
+                     .045f * (noise(root * 160) - .5f);
+  const float mixed = 1.1f * smoothstep(.28f, -.15f, root.z) *
+                      (.6f * noise(root * 9) + .4f * noise(root * 60) - .5f);
+  return root.x + bent + mixed > c.parting * smoothstep(-.5f, .3f, root.z) ? 1.f : -1.f;
+}
+
+/** @returns the height where hair is cut, for hair that falls to one */
+float cutOf(const Head& head, Vec3 root) {
+  const Character& c = head.character();
+  const float uneven = noise(root * 11) - .5f, fine = noise(root * 90);
+  if (c.hair == Hair::kLong) {
+    // Layers: those above are shorter, and some locks frame the face.
+    const float layer = .55f * smoothstep(.55f, 1.05f, root.y) * noise(root * 6 + Vec3{5, 5, 5});
+    const float frame =
+        root.z > .35f && noise(root * 8 + Vec3{3, 0, 0}) > .62f ? .55f * noise(root * 8) : 0.f;
+    return c.hairFall + layer + frame + .24f * uneven - .16f * fine;
+  }
+  const float layer = c.age > .5f ? .30f * smoothstep(.5f, 1.f, root.y) * noise(root * 7) : 0.f;
+  return c.hairFall + layer + (c.age > .5f ? .20f : .12f) * uneven - .13f * std::sqrt(fine);
 }
 
 /** @returns the direction of hair at a point of the scalp, in the head's coordinates */
@@ -76,18 +94,17 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
                      -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
     }
-    case Hair::kLong: {
-      // Back from the forehead, then down behind the cheekbone.
-      const float off = smoothstep(.62f, .35f, std::fabs(p.x)) * smoothstep(-.1f, .15f, p.z);
-      return normalize(mix(Vec3{side * .45f, -1.f, -.25f}, Vec3{side * 1.f, .02f, -.55f}, off));
-    }
+    case Hair::kLong:
     case Hair::kBob: {
       if (side == 0) {
         return normalize({p.x * .55f, -.55f, 1.f});
       }
-      const float off = smoothstep(.62f, .35f, std::fabs(p.x));
-      return normalize(mix(Vec3{side * .45f, -1.f, -.15f},
-                           Vec3{side * 1.f, -.05f, c.age > .5f ? -.6f : -.2f}, off));
+      // From the parting to the side, from the crown back, then down behind the cheekbone.
+      const float back = c.hair == Hair::kLong || c.age > .5f ? -.55f : -.25f;
+      const float off = smoothstep(.62f, .35f, std::fabs(p.x)) * smoothstep(-.1f, .15f, p.z);
+      const Vec3 across =
+          mix(Vec3{side * .55f, -.05f, -1.f}, Vec3{side, .02f, back}, smoothstep(-.15f, .30f, p.z));
+      return normalize(mix(Vec3{side * .45f, -1.f, -.25f}, across, off));
     }
     default:
       return normalize({p.x * .3f, -.8f, -.8f});
@@ -98,7 +115,7 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
 std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& random,
                        float layer) {
   const Character& c = head.character();
-  const int steps = 30;
+  const int steps = style.length > .9f ? 46 : 30;
   const float side = sideOf(head, root), share = hairLength(head, root);
   const float wanted =
       style.length * (1 + style.lengthVary * random.normal() * .5f) * c.hairAmount * share;
@@ -108,8 +125,9 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   std::vector<Vec3> points{p};
   // The fringe ends above the brows, whatever the length of its strands.
   const bool isInFringe = isFringe(c, root);
-  const bool isInFront = root.z + .3f * (noise(root * 2.5f) - .5f) > .02f;
+  const bool isInFront = root.z + .3f * (noise(root * 2.5f) - .5f) > .02f && side != c.hairBehind;
   const bool falling = style.length > .9f && !isInFringe;
+  const float cut = cutOf(head, root) + .30f * sq(random.uniform());
   // Hair is flatter where the skull turns to the side.
   const float volume = style.volume * share *
                        (falling ? 1.f : mix(1.f, .3f, smoothstep(.2f, .5f, std::fabs(root.x))));
@@ -123,9 +141,9 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     dir = normalize(dir * style.stiffness + combField(head, p, side) * (style.comb * hold) +
                     Vec3{0, -fall, 0} + scattered(random) * (style.frizz * .25f));
     p = p + dir * seg;
-    const float keep =
-        layer * volume * smoothstep(0.f, .22f, t + .04f) * (1 - (falling ? .45f * t : 0.f)) +
-        std::min(.012f, .3f * wanted * t);
+    const float keep = layer * volume * smoothstep(0.f, falling ? .10f : .22f, t + .04f) *
+                           (1 - (falling ? .35f * t : 0.f)) +
+                       std::min(.012f, .3f * wanted * t);
     // Below the neckline hair lies on cloth.
     const float d = head.distance(p) - .085f * smoothstep(-.95f, -1.25f, p.y);
     if (falling && p.y < -.25f) {
@@ -158,7 +176,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     if (isInFringe && p.y < .27f + .17f * uneven + .08f * sq(random.uniform())) {
       break;
     }
-    if (c.hair == Hair::kBob && p.y < -.70f + .14f * uneven - .15f * std::sqrt(random.uniform())) {
+    if (falling && p.y < cut) {
       break;
     }
   }
@@ -244,7 +262,7 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   mine.length *= mix(random.between(.12f, .6f), 1.f, inside);
   const std::vector<Vec3> own =
       grow(head, mine, root, random,
-           isLoose ? layer + random.between(.2f, .7f) : layer * mix(.3f, 1.f, inside));
+           isLoose ? layer + random.between(.05f, .4f) : layer * mix(.3f, 1.f, inside));
   const float stray = isLoose ? 0.f : random.uniform() < .10f ? .2f : random.between(.5f, 1.f);
   // A clump has finer ones within.
   const int within = int(random.uniform() * 7);
@@ -253,24 +271,37 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   const Vec3 offset = Vec3{part(1), part(2), part(3)} * spread + scattered(random) * (.1f * spread);
   const float phase = guide->phase + 1.2f * part(5) + .25f * random.normal();
   const size_t count = std::min(own.size(), guide->points.size());
-  const float total = mine.length * c.hairAmount * hairLength(head, root);
+  const float total = mine.length * c.hairAmount * hairLength(head, root) * float(own.size() - 1) /
+                      float(style.length > .9f ? 46 : 30);
+  const bool falls = style.length > .9f && guide->side != 0;
   const int fine = std::max(12, int(count));
   Strand s;
   float apart = 0;
   for (int k = 0; k < fine; k++) {
     const float t = float(k) / float(fine - 1), reach = t * float(count - 1);
     Vec3 p = at(own, reach / float(own.size() - 1));
-    const Vec3 q = at(guide->points, reach / float(guide->points.size() - 1)) + offset;
+    const Vec3 q = at(guide->points, reach / float(guide->points.size() - 1)) +
+                   offset * (1 - (falls ? .6f * smoothstep(.6f, 1.f, t) : 0.f));
     apart = std::max(apart, length(p - q));
-    p = mix(p, q, stray * style.clump * smoothstep(.02f, .75f, t));
+    p = mix(p, q,
+            stray * std::min(1.f, style.clump * smoothstep(.02f, .75f, t) +
+                                      .35f * smoothstep(.7f, 1.f, t)));
     if (k > 0) {
       // Waves lie across the strand, mostly along the head.
       const Vec3 along = normalize(p - s.points.back());
       const Vec3 out3 = normalize(Vec3{p.x, .3f, p.z + .1f}), u = normalize(cross(along, out3));
-      const float a = phase + t * total / style.waveLength * kTurn;
-      p = p +
-          (u * std::sin(a) + out3 * (.5f * std::cos(a))) *
-              (style.wave * smoothstep(.05f, .55f, t) * std::min(1.f, total / style.waveLength));
+      // Locks that hang side by side wave together, whatever the way of each from its root.
+      const float a =
+          falls
+              ? kTurn * (p.y / style.waveLength + 1.6f * noise(Vec3{p.x, .25f * p.y, p.z} * 1.9f)) +
+                    .25f * phase
+              : phase + t * total / style.waveLength * kTurn;
+      const float much = falls ? smoothstep(.55f, -.35f, p.y) : smoothstep(.05f, .55f, t);
+      p = p + (u * std::sin(a) + out3 * (.7f * std::cos(a))) *
+                  (style.wave * much * std::min(1.f, total / style.waveLength));
+      if (falls && p.z > -.05f && p.y < .45f && p.y > -1.f) {
+        p.x += guide->side * std::max(0.f, .56f - guide->side * p.x) * .8f;
+      }
     }
     s.points.push_back(p);
   }

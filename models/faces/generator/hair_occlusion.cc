@@ -53,7 +53,7 @@ HairOcclusion::HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight)
             }
             depth += density[size_t(i)] * stepLength;
           }
-          const float through = std::exp(-.55f * depth);
+          const float through = std::exp((k == 0 ? -.75f : -.6f) * depth);
           const size_t here = size_t((z * kSize + y) * kSize + x);
           if (k == 0) {
             light_[here] = through;

@@ -22,11 +22,11 @@ Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 t
   const Vec3 tint = mix(colour, Vec3{1, 1, 1}, .10f);
   const Vec3 warm{std::min(.75f, colour.x * 3.2f), std::min(.75f, colour.y * 3.2f),
                   std::min(.75f, colour.z * 3.2f)};
-  col = col + kKey * tint * (.15f * gloss * lobe(key, .06f, 70.f) * light);
+  col = col + kKey * tint * (.20f * gloss * lobe(key, .06f, 110.f) * light);
   col = col + kKey * warm * (.26f * gloss * lobe(key, -.10f, 20.f) * light);
   // Transmission of light from behind.
   const float behind = clamp01(-dot(view, studio.rimDirection()) * .5f + .5f);
-  col = col + kRim * (colour * 1.6f + Vec3{.03f, .03f, .03f}) *
+  col = col + kRim * (colour * 1.6f + Vec3{.014f, .014f, .014f}) *
                   (.85f * gloss * lobe(studio.rimDirection(), 0, 14.f) * behind * ambientLight *
                    ambientLight);
   return col;
