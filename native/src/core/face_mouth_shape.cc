@@ -67,6 +67,8 @@ constexpr float STEEPEST = 3.4f;
 constexpr float CHEEK = 1.9f;
 /** Share of the upper lip's movement that the wings of the nose follow. */
 constexpr float NOSTRILS = .13f;
+/** Share of a crooked mouth's slope that rounding takes away. */
+constexpr float LEVELLED = .8f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -159,6 +161,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
   const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open}));
+  // A crooked mouth becomes more even: most when it rounds.
+  const float even = clamp01(std::max({LEVELLED * a.round, .6f * a.jaw, .5f * a.open}));
 
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
@@ -179,6 +183,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const auto neutral = [&](const std::vector<float>& curve) {
       return mix(curve[k], curve[k + 1], f);
     };
+    const float across = std::clamp(c.centre - xs - c.left, 0.f, float(c.count - 1));
+    const float crooked = (neutral(c.seam) - c.seam[size_t(across)]) / 2;
 
     // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
     // Rounding makes both elliptic.
@@ -189,7 +195,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float line = ends * (.085f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
                                .05f * fh * mood.smile + .010f * fh * a.press) +
-                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends);
+                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
+                       even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
