@@ -138,14 +138,15 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
   const float kx =
-      std::clamp(-.31f * a.round + .23f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+      std::clamp(-.31f * a.round + .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+                     .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) + .02f * a.press -
                      (.09f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
                  -.6f, .3f);
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.38f * a.press + .05f * a.tuck);
-  const float hide_lower = c.lower_thick * (.36f * a.press + .42f * a.tuck);
+  const float hide_lower = c.lower_thick * (.36f * a.press + .47f * a.tuck);
   // Protruding lips are fuller; thin lips gain most.
   const float full_upper =
       a.round * std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .65f * c.upper_thick);
@@ -215,7 +216,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                   thick * (.24f * c.upper_thick * a.press - full_upper);
     out.d_lower =
         line - (upper + arch) * rising + .96f * aperture * falling -
-        thick * (.24f * c.lower_thick * a.press + .30f * c.lower_thick * a.tuck - full_lower);
+        thick * (.24f * c.lower_thick * a.press + .37f * c.lower_thick * a.tuck - full_lower);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.016f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);

@@ -81,11 +81,12 @@ describe('lips', () => {
     assert.ok(pressed.lips < 0.85 * rest.lips && pressed.gap === 0, `m: ${pressed.lips} pixels`);
     const bite = measure(VISEMES.f);
     assert.ok(
-      bite.lips < 0.85 * rest.lips && bite.gap > 0 && bite.gap <= 0.08 * eyes,
+      bite.lips < 0.65 * rest.lips && bite.gap > 0 && bite.gap <= 0.08 * eyes,
       `f: lips ${bite.lips} of ${rest.lips}, teeth ${bite.gap}`,
     );
-    const spread = measure(VISEMES.ee);
-    assert.ok(spread.width > rest.width + 0.05 * eyes, `ee: ${spread.width} of ${rest.width}`);
+    const [ee, s] = [measure(VISEMES.ee).width, measure(VISEMES.s).width];
+    assert.ok(ee > rest.width + 0.12 * eyes, `ee: ${ee} of ${rest.width}`);
+    assert.ok(s > rest.width + 0.06 * eyes, `s: ${s} of ${rest.width}`);
   });
 
   test('a thin upper lip as pale as the skin becomes full and red when it protrudes', () => {
