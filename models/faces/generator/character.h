@@ -3,7 +3,7 @@
 #include "vec.h"
 
 enum class Hair { kShort, kLong, kBob, kAfro, kReceding, kCurls };
-enum class Clothes { kCrew, kTurtleneck, kBlazer };
+enum class Clothes { kCrew, kTurtleneck, kShirt, kBlazer };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */
 struct Sculpt {

@@ -49,7 +49,7 @@ Character noah() {
   c.brow = {.035f, .021f, .013f};
   c.hairAmount = .8f;
   c.cloth = {.055f, .105f, .185f};
-  c.clothes = Clothes::kCrew;
+  c.clothes = Clothes::kShirt;
   c.hair = Hair::kShort;
   c.lashes = .7f;
   c.backdropLight = {.50f, .56f, .60f};
