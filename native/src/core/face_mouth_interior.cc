@@ -80,9 +80,11 @@ Colour dim(Colour c, float k, float colour) {
 }
 
 /** Where the throat is darkest, share of the opening's height from its top. */
-constexpr float THROAT_HEIGHT = .45f;
+constexpr float THROAT_HEIGHT = .42f;
+/** Light on the tongue: at its upper edge, on its back, and what its sides lose. */
+constexpr float TONGUE_EDGE = .38f, TONGUE_BACK = .98f, TONGUE_SIDES = .48f;
 /** Highlights on a wet tongue, luma in full light. */
-constexpr float WET = 30;
+constexpr float WET = 34;
 
 /** Where the tongue shines: 0 to 1, in spots. @param x in units of the face's height */
 float wetness(float x) {
@@ -122,10 +124,10 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // which would look grey.
   const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   upper_light_ = (model_.asset.teeth_upper ? .92f : 1) * (1 - .50f * hood);
-  upper_cover_ = (1 - .30f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
+  upper_cover_ = (1 - .45f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
   lower_cover_ = model_.asset.teeth_lower ? 1 : model_.teeth;
-  upper_shift_ = -.040f * fh_ * hood;  // rounded lips come forward and down over the teeth
-  lower_light_ = .84f * (1 - .75f * hood);
+  upper_shift_ = -.065f * fh_ * hood;  // rounded lips come forward and down over the teeth
+  lower_light_ = (.76f + .10f * a.teeth) * (1 - .75f * hood);
   between_teeth_ = a.tout;
   // Less light comes between rounded lips.
   const float ambient =
@@ -141,10 +143,11 @@ void MouthInterior::prepare(const Mouth& mouth) {
                 t = x / (.66f * c.half_width);
     const float width = smoothstep(1.12f, .75f, t);
     columns_[size_t(i)] = {
-        .throat = .80f * smoothstep(1, .1f, r),
-        .tongue = .95f * width,
-        .tongue_top = tongue_top + .030f * fh_ * t * t,
-        .groove = .08f * smoothstep(.16f, 0, t),
+        .throat = .92f * smoothstep(1.25f, .45f, r),
+        .tongue = .97f * width,
+        .tongue_top = tongue_top + .045f * fh_ * t * t,
+        .tongue_light = 1 - TONGUE_SIDES * std::min(1.f, t * t),
+        .groove = .10f * smoothstep(.16f, 0, t),
         .tip = tip * smoothstep(1, .70f, t),
         .tip_rise = .35f * t * t,
         .wet = wet * wet_[size_t(i)] * smoothstep(.8f, .4f, t),
@@ -176,11 +179,13 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
   if (any((t > -1) & (tongue > 0))) {
     const F4 groove = 1 - column(&Column::groove) * smoothstep(splat(.1f), splat(1), t);
-    c = over<CHANNELS>(
-        c,
-        dim<CHANNELS>(splat_colour(tongue_),
-                      (.34f + .56f * smoothstep(splat(-.6f), splat(2.6f), t)) * groove, tinted_),
-        tongue * smoothstep(splat(-1), splat(.8f), t));
+    c = over<CHANNELS>(c,
+                       dim<CHANNELS>(splat_colour(tongue_),
+                                     (TONGUE_EDGE + (TONGUE_BACK - TONGUE_EDGE) *
+                                                        smoothstep(splat(-.8f), splat(1.5f), t)) *
+                                         column(&Column::tongue_light) * groove,
+                                     tinted_),
+                       tongue * smoothstep(splat(-1), splat(.4f), t));
     if constexpr (CHANNELS == Channels::luma) {
       const F4 from_ridge = t - 1.5f;
       c.y += column(&Column::wet) * clamp01(1 - from_ridge * from_ridge);

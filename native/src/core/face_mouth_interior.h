@@ -66,12 +66,13 @@ class MouthInterior {
  private:
   /** Values that are constant along a column of the mouth's coordinates. */
   struct Column {
-    float throat;                      // how far the dark of the throat is seen, 0 to 1
-    float tongue, tongue_top, groove;  // opacity, y of the surface, darkening of the median groove
-    float tip, tip_rise;               // opacity and rise of the tongue's tip between the teeth
-    float wet;                         // highlights on the tongue, luma
-    float rim;                         // opacity of the inside of the lower lip
-    float shade;                       // light, less towards the corners
+    float throat;                // how far the dark of the throat is seen, 0 to 1
+    float tongue, tongue_top;    // opacity, y of the upper edge
+    float tongue_light, groove;  // light on it, darkening of the median groove
+    float tip, tip_rise;         // opacity and rise of the tongue's tip between the teeth
+    float wet;                   // highlights on the tongue, luma
+    float rim;                   // opacity of the inside of the lower lip
+    float shade;                 // light, less towards the corners
   };
 
   /** Lets luma share the portrait's darkest tone and its grain. */

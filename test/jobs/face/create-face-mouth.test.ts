@@ -6,6 +6,7 @@ import { decodeFaceAsset, type FaceLimits } from '../../../src/media/face-asset.
 import { UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
 import { rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
+import { mouthTints } from '../../../src/jobs/face/regions/mouth-interior.ts';
 import { completeUpperLip } from '../../../src/jobs/face/regions/upper-lip.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 import { assertSound, at, create, describeFace } from './face-checks.ts';
@@ -87,6 +88,18 @@ test('teeth get the light of the skin, in coloured light and in paint', async ()
     goldU < u - 14 && rosyV > v + 11,
     `blue ${u}, ${goldU} in gold; red ${v}, ${rosyV} in pink`,
   );
+});
+
+test('the tongue of a dark face is darker than that of a light one, and never grey', () => {
+  const tongue = (skin: Rgb, lip: Rgb): readonly number[] =>
+    mouthTints({ skin, white: [225, 222, 215], colour: 1, grain: 2 }, undefined, lip).tongue;
+  const light = tongue([222, 172, 150], [196, 112, 108]);
+  const dark = tongue([104, 70, 56], [92, 66, 66]);
+  assert.ok(dark[0]! < 0.85 * light[0]!, `luma ${dark[0]} and ${light[0]}`);
+  // V above 128 in units of luma: how red it is.
+  const red = (tint: readonly number[]): number => (tint[2]! - 128) / (tint[0]! - 16);
+  assert.ok(red(dark) > 0.36, `${red(dark)} of the dark face`);
+  assert.ok(red(light) > 0.36, `${red(light)} of the light one`);
 });
 
 test('lips that are closed have two peaks, and end finely at the corners', async () => {

