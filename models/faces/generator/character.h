@@ -7,8 +7,8 @@ enum class Clothes { kCrew, kTurtleneck, kShirt, kBlazer };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */
 struct Sculpt {
-  /** Factors: width of the head, size of the eyes, how far ears stand out. */
-  float faceWidth = .95f, eyeSize = 1.08f, earsOut = .7f;
+  /** Factors: width of the head, size of the eyes, how far ears stand out, width of the mouth. */
+  float faceWidth = .95f, eyeSize = 1.08f, earsOut = .7f, mouthWidth = 1.06f;
   /** Shares of the width at a height: positive is wider, or tapers more. */
   float skull = 0, temples = 0, cheekbones = 0, jawTaper = .08f, chinTaper = .05f, neck = 0;
   /** Decimetres. */
@@ -42,6 +42,8 @@ struct Character {
   /** 0 shaved, 0.2 shadow, 0.6 stubble, 1 full beard. */
   float beard = 0;
   float lashes = 1, makeup = 0;
+  /** How deep the fold over the upper lid is. */
+  float lidCrease = 1;
   Clothes clothes = Clothes::kCrew;
   bool glasses = false;
   uint32_t seed = 1;

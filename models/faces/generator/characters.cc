@@ -7,8 +7,12 @@ namespace {
 
 Character ava() {
   Character c{.id = "ava"};
-  c.sculpt = {
-      .faceWidth = .96f, .eyeSize = 1.10f, .jawTaper = .10f, .chinTaper = .08f, .cheeks = .03f};
+  c.sculpt = {.faceWidth = .96f,
+              .eyeSize = 1.10f,
+              .mouthWidth = 1.10f,
+              .jawTaper = .10f,
+              .chinTaper = .08f,
+              .cheeks = .03f};
   c.browThickness = .70f;
   c.skin = {.60f, .35f, .25f};
   c.lips = {.50f, .17f, .155f};
@@ -25,20 +29,21 @@ Character ava() {
   c.backdropLight = {.60f, .56f, .52f};
   c.backdropDark = {.24f, .20f, .19f};
   c.yaw = .05f;
-  c.lipLine = .85f;
+  c.lipLine = .33f;
   c.parting = .20f;
   c.hairFall = -1.75f;
   c.hairline = -.06f;
   c.seed = 11;
-  c.smile = .030f;
-  c.smirk = .25f;
-  c.roll = .03f;
+  c.smile = .03f;
+  c.smirk = .15f;
+  c.roll = .018f;
   return c;
 }
 
 Character noah() {
   Character c{.id = "noah"};
-  c.sculpt = {.faceWidth = .98f, .eyeSize = 1.06f, .jawTaper = .04f, .hollows = .025f};
+  c.sculpt = {
+      .faceWidth = .98f, .eyeSize = 1.06f, .mouthWidth = 1.06f, .jawTaper = .04f, .hollows = .025f};
   c.browThickness = 1.25f;
   c.beard = .34f;
   c.skin = {.55f, .31f, .22f};
@@ -56,16 +61,20 @@ Character noah() {
   c.backdropDark = {.15f, .19f, .23f};
   c.yaw = -.04f;
   c.seed = 22;
-  c.smile = .018f;
-  c.smirk = -.4f;
-  c.roll = -.025f;
+  c.smile = .026f;
+  c.smirk = -0.25f;
+  c.roll = -0.015f;
   return c;
 }
 
 Character mei() {
   Character c{.id = "mei"};
-  c.sculpt = {
-      .faceWidth = 1.f, .eyeSize = 1.12f, .jawTaper = .12f, .chinTaper = .10f, .cheeks = .035f};
+  c.sculpt = {.faceWidth = 1.f,
+              .eyeSize = 1.12f,
+              .mouthWidth = 1.14f,
+              .jawTaper = .12f,
+              .chinTaper = .10f,
+              .cheeks = .035f};
   c.browThickness = .65f;
   c.skin = {.60f, .37f, .26f};
   c.lips = {.46f, .15f, .14f};
@@ -84,22 +93,27 @@ Character mei() {
   c.backdropDark = {.12f, .17f, .17f};
   c.yaw = .03f;
   c.browAngle = -.05f;
+  c.lidCrease = .45f;
   c.hairline = -.04f;
   c.hairFall = -.72f;
   c.seed = 33;
-  c.smile = .010f;
-  c.lipLine = .5f;
-  c.smirk = -.2f;
-  c.roll = -.03f;
+  c.smile = .024f;
+  c.lipLine = .33f;
+  c.smirk = -0.12f;
+  c.roll = -0.018f;
   return c;
 }
 
 Character samuel() {
   Character c{.id = "samuel"};
-  c.sculpt = {.faceWidth = 1.f, .eyeSize = 1.02f, .cheekbones = .02f, .jawTaper = .05f};
+  c.sculpt = {.faceWidth = 1.f,
+              .eyeSize = 1.02f,
+              .mouthWidth = 1.02f,
+              .cheekbones = .02f,
+              .jawTaper = .05f};
   c.browThickness = 1.1f;
   c.skin = {.185f, .088f, .053f};
-  c.lips = {.20f, .080f, .066f};
+  c.lips = {.165f, .066f, .056f};
   c.iris = {.045f, .022f, .012f};
   c.blush = .5f;
   c.gloss = .95f;
@@ -116,16 +130,20 @@ Character samuel() {
   c.backdropDark = {.22f, .16f, .12f};
   c.yaw = -.03f;
   c.seed = 44;
-  c.lipLine = .45f;
-  c.smile = .030f;
-  c.smirk = .2f;
-  c.roll = .02f;
+  c.lipLine = .33f;
+  c.smile = .03f;
+  c.smirk = .15f;
+  c.roll = .012f;
   return c;
 }
 
 Character priya() {
   Character c{.id = "priya"};
-  c.sculpt = {.faceWidth = .97f, .eyeSize = 1.10f, .jawTaper = .12f, .chinTaper = .10f};
+  c.sculpt = {.faceWidth = .97f,
+              .eyeSize = 1.10f,
+              .mouthWidth = 1.10f,
+              .jawTaper = .12f,
+              .chinTaper = .10f};
   c.browThickness = 1.05f;
   c.skin = {.33f, .170f, .104f};
   c.lips = {.31f, .095f, .088f};
@@ -147,16 +165,18 @@ Character priya() {
   c.hairBehind = -1;
   c.hairline = -.05f;
   c.lightSide = 1;
+  c.lipLine = .42f;
   c.seed = 66;
-  c.smile = .022f;
-  c.smirk = .35f;
-  c.roll = .035f;
+  c.smile = .026f;
+  c.smirk = .2f;
+  c.roll = .021f;
   return c;
 }
 
 Character walter() {
   Character c{.id = "walter"};
-  c.sculpt = {.faceWidth = 1.02f, .eyeSize = 1.12f, .jawTaper = .04f, .jowls = .03f};
+  c.sculpt = {
+      .faceWidth = 1.02f, .eyeSize = 1.12f, .mouthWidth = 1.04f, .jawTaper = .04f, .jowls = .03f};
   c.browThickness = 1.3f;
   c.age = .62f;
   c.beard = .24f;
@@ -177,15 +197,16 @@ Character walter() {
   c.yaw = .04f;
   c.lightSide = 1;
   c.seed = 77;
-  c.smile = .012f;
-  c.smirk = .6f;
-  c.roll = -.02f;
+  c.smile = .024f;
+  c.smirk = .3f;
+  c.roll = -0.012f;
   return c;
 }
 
 Character ruth() {
   Character c{.id = "ruth"};
-  c.sculpt = {.faceWidth = .98f, .eyeSize = 1.14f, .jawTaper = .06f, .jowls = .02f};
+  c.sculpt = {
+      .faceWidth = .98f, .eyeSize = 1.14f, .mouthWidth = 1.06f, .jawTaper = .06f, .jowls = .02f};
   c.browThickness = .75f;
   c.age = .68f;
   c.skin = {.64f, .41f, .32f};
@@ -209,19 +230,24 @@ Character ruth() {
   c.hairline = -.05f;
   c.lightSide = 1;
   c.seed = 55;
-  c.smile = .030f;
-  c.smirk = -.3f;
-  c.roll = .03f;
+  c.smile = .032f;
+  c.smirk = -0.2f;
+  c.roll = .018f;
   return c;
 }
 
 Character amara() {
   Character c{.id = "amara"};
-  c.sculpt = {
-      .faceWidth = .98f, .eyeSize = 1.06f, .cheekbones = .02f, .jawTaper = .12f, .chinTaper = .10f};
-  c.age = .14f;
+  c.sculpt = {.faceWidth = .98f,
+              .eyeSize = 1.06f,
+              .mouthWidth = 1.08f,
+              .cheekbones = .02f,
+              .jawTaper = .12f,
+              .chinTaper = .10f};
+  c.age = .06f;
   c.skin = {.125f, .058f, .034f};
-  c.lips = {.17f, .055f, .048f};
+  c.lips = {.135f, .044f, .038f};
+  c.gloss = .85f;
   c.iris = {.035f, .018f, .010f};
   c.blush = .5f;
   c.hairRoot = {.008f, .006f, .005f};
@@ -240,10 +266,10 @@ Character amara() {
   c.lightSide = 1;
   c.hairAmount = 1;
   c.seed = 88;
-  c.lipLine = .75f;
-  c.smile = .024f;
-  c.smirk = .3f;
-  c.roll = -.03f;
+  c.lipLine = .33f;
+  c.smile = .028f;
+  c.smirk = .2f;
+  c.roll = -0.018f;
   return c;
 }
 

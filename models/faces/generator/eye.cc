@@ -31,15 +31,25 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const Vec3 gaze =
       normalize(normalize(kCamera - eye.centre) + Vec3{side == 1 ? .03f : -.03f, 0, 0});
   const Vec3 gx = normalize(cross({0, 1, 0}, gaze)), gy = cross(gaze, gx);
-  const float irisRadius = .0595f / eye.radius;
+  const float irisRadius = head.irisRadius() / eye.radius;
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
-  Vec3 albedo = mix(Vec3{.52f, .485f, .465f}, Vec3{.46f, .30f, .27f}, clamp01(corner * 1.3f));
+  Vec3 albedo = mix(Vec3{.45f, .42f, .405f}, Vec3{.46f, .30f, .27f}, clamp01(corner * 1.3f));
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.58f, .22f, .19f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 2.2f) * .45f);
   albedo = mix(albedo, albedo * Vec3{.97f, .93f, .82f}, .7f * c.age);
+  // From the eye's centre, in the head's coordinates, outwards positive.
+  const Vec3 origin = head.eyesAtRest()[side].centre;
+  const auto component = [&](Vec3 axis) {
+    return dot(p - eye.centre, normalize(head.turned(origin + axis * .1f) - eye.centre));
+  };
+  const float x = component({side == 1 ? 1.f : -1.f, 0, 0}), y = component({0, 1, 0});
+  // The caruncle fills the inner corner.
+  const float across = x - head.innerCorner();
+  const float caruncle = smoothstep(.040f, .022f, across + .006f * noise(p * 90));
+  albedo = mix(albedo, Vec3{.50f, .20f, .17f} * (.7f + .6f * noise(p * 120)), caruncle);
   if (radius < 1.15f) {
     const Vec3 inward = normalize(view * -1.f + d * .35f);
     const float depth = .10f * std::sqrt(std::max(0.f, 1 - sq(std::min(1.f, radius))));
@@ -48,13 +58,11 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
     albedo = mix(albedo, irisAt(c, u, v, studio.keyDirection()), smoothstep(1.10f, .93f, radius));
   }
   // How far below the upper lid and above the lower one.
-  const Vec3 w = p - eye.centre;
-  const float x = side == 1 ? w.x : -w.x, below = head.lid(true, x) - w.y,
-              above = w.y - head.lid(false, x);
+  const float below = head.lid(true, x) - y, above = y - head.lid(false, x);
   Vec3 bulged = d;
   if (radius < 1.2f) {
     bulged = normalize(
-        mix(d, normalize(d + (d - gaze * dot(d, gaze)) * .85f), smoothstep(1.2f, .85f, radius)));
+        mix(d, normalize(d + (d - gaze * dot(d, gaze)) * 1.15f), smoothstep(1.2f, .85f, radius)));
   }
   Shaded out;
   out.albedo = albedo;
@@ -76,9 +84,9 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
       continue;
     }
     const Vec3 on = mirror * (dot(lamp.centre - p, axis) / along) - (lamp.centre - p);
-    const float x = std::fabs(dot(on, lamp.right)) / dot(lamp.right, lamp.right),
-                y = std::fabs(dot(on, lamp.up)) / dot(lamp.up, lamp.up);
-    const float inside = smoothstep(1.08f, .92f, x) * smoothstep(1.08f, .92f, y);
+    const float a = std::fabs(dot(on, lamp.right)) / dot(lamp.right, lamp.right),
+                b = std::fabs(dot(on, lamp.up)) / dot(lamp.up, lamp.up);
+    const float inside = smoothstep(1.08f, .92f, a) * smoothstep(1.08f, .92f, b);
     if (inside > 0 && !studio.isBlocked(p + d * .006f, mirror, 6)) {
       out.added = out.added + lamp.radiance * (inside * fresnel * (isCornea ? 1.3f : .25f));
     }
@@ -86,7 +94,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   out.added = out.added + studio.room(mirror) * (fresnel * .35f * under);
   // Tears stand along the lower lid.
   out.added = out.added + Vec3{.8f, .82f, .85f} *
-                              (.30f * gaussian(above, .004f, .004f) *
-                               (.2f + .8f * noise({p.x * 70, 1, 1})) * length(light.diffuse));
+                              (.16f * gaussian(above, .003f, .0035f) *
+                               (.6f + .4f * noise({p.x * 40, 1, 1})) * length(light.diffuse));
   return out;
 }

@@ -42,10 +42,12 @@ Head::Head(const Character& character, const std::string& folder) : c_(character
   read(folder, skin);
   sculpt(c_.sculpt, skin, eyesAtRest_);
   moveMouth(skin);
+  fitLids(skin);
   for (int i = 0; i < 2; i++) {
     skin = subdivide(skin);
   }
   computeNormals(skin);
+  rest_ = Mesh();
   rest_.add(skin, Material::kSkin);
   rest_.build();
   findLandmarks(skin);
@@ -101,6 +103,40 @@ void Head::read(const std::string& folder, Quads& skin) {
   }
 }
 
+void Head::fitLids(Quads& skin) {
+  // At rest the upper lid covers a fifth of the iris, and the lower one touches it.
+  const float iris = irisRadius();
+  for (int round = 0; round < 3; round++) {
+    Quads fine = subdivide(subdivide(skin));
+    computeNormals(fine);
+    rest_ = Mesh();
+    rest_.add(fine, Material::kSkin);
+    rest_.build();
+    findLids();
+    const float up = .62f * iris + c_.sculpt.upperLid - lid(true, 0),
+                down = -.98f * iris - c_.sculpt.lowerLid - lid(false, 0);
+    for (Vertex& v : skin.vertices) {
+      const Eye& eye = eyesAtRest_[v.at.x > 0 ? 1 : 0];
+      const Vec3 d = v.at - eye.centre;
+      const float x = v.at.x > 0 ? d.x : -d.x;
+      const float along = std::sqrt(clamp01(
+          1 - sq((x - .5f * (corners_[0] + corners_[1])) / (.5f * (corners_[1] - corners_[0])))));
+      const float far = length(d);
+      if (along <= 0 || d.z < 0 || far > 2 * eye.radius) {
+        continue;
+      }
+      const float upper = lid(true, x), lower = lid(false, x), middle = .5f * (upper + lower);
+      // Half of it has faded a lid's height away.
+      const float moved = d.y > middle ? up * gaussian(d.y, upper, d.y > upper ? .075f : 1.f)
+                                       : down * gaussian(d.y, lower, d.y < lower ? .065f : 1.f);
+      // Along the ball, so that lids neither enter it nor stand off.
+      Vec3 to = d + Vec3{0, moved * along, 0};
+      to = to * (mix(1.f, far / length(to), smoothstep(1.5f, 1.1f, far / eye.radius)));
+      v.at = v.rest = eye.centre + to;
+    }
+  }
+}
+
 void Head::moveMouth(Quads& skin) const {
   Vec3 low{9, 9, 9}, high{-9, -9, -9};
   for (const Vertex& v : skin.vertices) {
@@ -119,6 +155,10 @@ void Head::moveMouth(Quads& skin) const {
           gaussian(v.at.x, side * half, .14f) * gaussian(v.at.y, middle + .02f, .15f);
       const float raised = c_.smile * (1 + side * c_.smirk) * near;
       v.at = v.at + Vec3{side * raised * .35f, raised, -.25f * raised};
+      // The cheek rises with the corner.
+      const float cheek = c_.smile * (1 + side * c_.smirk) * gaussian(v.at.x, side * .36f, .17f) *
+                          gaussian(v.at.y, -.22f, .14f);
+      v.at = v.at + Vec3{side * cheek * .4f, cheek * .4f, cheek * .9f};
     }
     v.rest = v.at;
   }

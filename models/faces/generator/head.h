@@ -40,6 +40,8 @@ class Head {
   Vec3 turned(Vec3 p) const;
   /** @returns height of the lid's margin above the eye's centre; x from there, outwards positive */
   float lid(bool upper, float x) const;
+  /** People differ little in it: A. C. Bron et al. 1997 give 11.7 mm for the whole iris. */
+  float irisRadius() const { return .060f; }
   /** @returns where the lids meet, from the eye's centre, outwards positive */
   float innerCorner() const { return corners_[0]; }
   float outerCorner() const { return corners_[1]; }
@@ -56,6 +58,7 @@ class Head {
   static constexpr int kLids = 48;
   void read(const std::string& folder, Quads& skin);
   void moveMouth(Quads& skin) const;
+  void fitLids(Quads& skin);
   void findLandmarks(const Quads& skin);
   void findLids();
   void fillGrid();

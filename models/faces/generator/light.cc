@@ -45,7 +45,7 @@ Vec3 keyDirectionOf(const Character& character) {
 Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {
   // A soft box 1.2 m wide, a reflector on the other side, and a strip behind the shoulder.
   const float s = head.character().lightSide;
-  lamps_[0] = lampAt(keyAt(head.character()), 5.5f, 6.5f, Vec3{1.f, .94f, .87f} * 15.5f);
+  lamps_[0] = lampAt(keyAt(head.character()), 5.5f, 6.5f, Vec3{1.f, .94f, .87f} * 14.2f);
   lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.90f, .95f, 1.f} * .62f);
   lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 16.f);
 }
@@ -123,7 +123,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
                           : m == Material::kCloth  ? c.cloth
                           : m == Material::kCloth2 ? c.cloth2
                                                    : Vec3{.05f, .05f, .05f};
-      arriving = albedo * Vec3{.46f, .42f, .40f} * smoothstep(0.f, .12f, hit.t);
+      arriving = albedo * Vec3{.40f, .34f, .32f} * smoothstep(0.f, .22f, hit.t);
     }
     out.diffuse = out.diffuse + arriving * (1.f / float(samples));
   }

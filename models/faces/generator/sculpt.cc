@@ -14,10 +14,10 @@ Vec3 moveEye(const Sculpt& s, Vec3 p, Vec3 eye) {
   const Vec3 d = p - eye;
   const float near = smoothstep(.46f, .17f, length({d.x, d.y * 1.15f, d.z * .8f}));
   Vec3 moved = d * (1 + (s.eyeSize - 1) * near);
-  // The margins of the lids and the skin above and below them.
-  const float arch = near * smoothstep(.17f, .04f, std::fabs(d.x)) * smoothstep(-.05f, .10f, d.z);
-  moved.y +=
-      arch * (s.upperLid * gaussian(d.y, .05f, .045f) - s.lowerLid * gaussian(d.y, -.055f, .045f));
+  // Lids are wider than those of MakeHuman, and lie on the same ball.
+  const float far = length(moved);
+  moved.x *= 1 + .15f * near;
+  moved = moved * mix(1.f, far / std::max(1e-3f, length(moved)), near);
   moved.x += std::copysign(s.eyesApart, eye.x) * near;
   return eye + moved;
 }
@@ -32,6 +32,13 @@ void sculpt(const Sculpt& s, Quads& skin, std::array<Eye, 2>& eyes) {
     // The cornea stays where the lids are, so a larger eye lies deeper.
     eye.centre.z -= eye.radius - eye.radius / s.eyeSize;
   }
+  float lipsLow = 9, lipsHigh = -9;
+  for (const Vertex& v : skin.vertices) {
+    if (v.masks[0] > .5f && v.at.z > .3f) {
+      lipsLow = std::min(lipsLow, v.at.y), lipsHigh = std::max(lipsHigh, v.at.y);
+    }
+  }
+  const float mouthAt = .5f * (lipsLow + lipsHigh);
   for (Vertex& v : skin.vertices) {
     Vec3 p = v.at;
     const float head = smoothstep(-1.45f, -.95f, p.y), front = inFront(p.z);
@@ -65,6 +72,9 @@ void sculpt(const Sculpt& s, Quads& skin, std::array<Eye, 2>& eyes) {
     bulge(.37f, -.20f, .19f, .15f, s.cheeks);
     bulge(.50f, -.46f, .15f, .17f, -s.hollows);
     bulge(.40f, -.78f, .14f, .12f, s.jowls);
+    const float mouth =
+        smoothstep(.48f, .16f, ax) * gaussian(p.y, mouthAt, .16f) * smoothstep(.1f, .4f, p.z);
+    p.x *= 1 + (s.mouthWidth - 1) * mouth;
     if (v.masks[1] > .05f) {
       const float ear = smoothstep(.05f, .5f, v.masks[1]), root = .70f * s.faceWidth;
       p.x = out * mix(std::fabs(p.x),

@@ -1,101 +1,7 @@
 // Skin: its colour, pores and wrinkles. Amounts were chosen by eye.
-#include "shade.h"
+#include "skin.h"
 
 namespace {
-
-/** A Gaussian about a point of the face, seen from the front. */
-float spot(Vec3 p, float x, float y, float rx, float ry) {
-  return std::exp(-sq((std::fabs(p.x) - x) / rx) - sq((p.y - y) / ry));
-}
-
-/** Rotates against the noise's lattice, whose layers would be visible as rings. */
-Vec3 rotated(Vec3 q) {
-  return {.64f * q.x + .77f * q.y, -.51f * q.x + .42f * q.y + .75f * q.z,
-          .58f * q.x - .48f * q.y + .66f * q.z};
-}
-
-/** @returns how near the closest of some scattered points is: 1 at one, 0 away from all */
-float scattered(Vec3 p, float radius) {
-  const int X = int(std::floor(p.x)), Y = int(std::floor(p.y)), Z = int(std::floor(p.z));
-  float best = 9;
-  for (int k = -1; k <= 1; k++) {
-    for (int j = -1; j <= 1; j++) {
-      for (int i = -1; i <= 1; i++) {
-        const int a = X + i, b = Y + j, c = Z + k;
-        const Vec3 at{float(a) + hash(a, b, c), float(b) + hash(a + 57, b, c),
-                      float(c) + hash(a, b + 91, c)};
-        best = std::min(best, dot(p - at, p - at));
-      }
-    }
-  }
-  return smoothstep(radius, 0.f, std::sqrt(best));
-}
-
-/** A crease: narrow at its bottom, with a soft shoulder. */
-float crease(float across, float width) {
-  return gaussian(across, 0, width) - .35f * gaussian(across, 1.8f * width, 1.6f * width);
-}
-
-/** @returns the height of wrinkles at a point, decimetres; negative in a wrinkle */
-float wrinkles(const Head& head, Vec3 p) {
-  const Character& c = head.character();
-  const Landmarks& m = head.landmarks();
-  const float a = c.age, ax = std::fabs(p.x), wobble = .025f * (noise(p * 5) - .5f);
-  if (p.z < 0) {
-    return 0;
-  }
-  float h = 0;
-  // Forehead.
-  for (int i = 0; i < 4; i++) {
-    const float y = .42f + .095f * float(i) - .10f * sq(ax) + 1.6f * wobble;
-    const float broken = smoothstep(.25f, .6f, noise({p.x * 5, float(i) * 3, 3}));
-    h -= std::max(0.f, a - .12f) * .0060f * crease(p.y - y, .010f) * smoothstep(.42f, .22f, ax) *
-         broken;
-  }
-  // Between the brows.
-  h -= std::max(0.f, a - .1f) * .006f * gaussian(ax, .055f + .1f * (p.y - .25f), .009f) *
-       smoothstep(.14f, .20f, p.y) * smoothstep(.36f, .28f, p.y);
-  // Crow's feet, and fine lines below the eye.
-  const float ex = ax - head.eyesAtRest()[1].centre.x, outer = head.outerCorner();
-  for (int i = 0; i < 4; i++) {
-    const float y = .06f + (float(i) - 1.5f) * (.022f + .35f * std::max(0.f, ex - outer)) + wobble;
-    h -= std::max(0.f, a - .05f) * .0046f * crease(p.y - y, .0065f) *
-         smoothstep(outer + .01f, outer + .05f, ex) * smoothstep(outer + .19f, outer + .09f, ex);
-  }
-  for (int i = 0; i < 3; i++) {
-    const float y = head.lid(false, clampTo(ex, -.12f, .12f)) + .07f - .03f - .030f * float(i + 1);
-    h -= (.0012f + .0030f * a) * crease(p.y - y - wobble * .4f, .006f) *
-         smoothstep(outer + .03f, outer - .05f, std::fabs(ex)) * (.5f + noise(p * 12));
-  }
-  // From the wing of the nose past the corner of the mouth, and below it.
-  const float down = clamp01((m.noseBase - p.y) / (m.noseBase - m.mouth.y + .06f));
-  const float line = m.noseHalf + .03f + (m.mouthHalf + .075f - m.noseHalf - .03f) * down;
-  h -= (.0022f + .0075f * a) * crease(ax - line - wobble * .4f, .020f - .006f * a) *
-       smoothstep(0.f, .12f, down) * smoothstep(m.mouth.y - .12f, m.mouth.y + .02f, p.y);
-  h -= .006f * a * crease(ax - m.mouthHalf - .03f - .18f * (m.mouth.y - p.y), .012f) *
-       smoothstep(m.mouth.y - .02f, m.mouth.y - .08f, p.y) *
-       smoothstep(m.mouth.y - .28f, m.mouth.y - .16f, p.y);
-  // Fine lines over the whole face.
-  const float loose = noise({p.x * 26, p.y * 70, p.z * 26}) + .6f * noise(rotated(p) * 55);
-  return h + (.0004f + .0011f * a) * (loose - .8f);
-}
-
-/** @returns the height of pores and small irregularities, or of the furrows of lips */
-float relief(const Head& head, Vec3 p, float lip) {
-  const Character& c = head.character();
-  const Landmarks& m = head.landmarks();
-  const Vec3 k = rotated(p);
-  const float coarse = spot(p, 0, m.noseTip.y + .05f, .13f, .12f) +
-                       .7f * spot(p, .22f, m.noseTip.y + .06f, .14f, .16f) +
-                       .5f * spot(p, 0, .45f, .3f, .16f);
-  const float pores = -.0011f * (.5f + coarse) * scattered(k * 62, .42f) +
-                      (noise(k * 150) - .5f) * .0008f + (noise(k * 75) - .5f) * .0010f +
-                      (noise(k * 22) - .5f) * .0022f + (noise(k * 9) - .5f) * .0040f;
-  const float furrows = (noise({p.x * 95, p.y * 9, 5}) - .5f) * .0034f +
-                        (noise({p.x * 45, p.y * 16, 9}) - .5f) * .0030f +
-                        (noise(k * 60) - .5f) * .0016f;
-  return mix(pores * (1 + .3f * c.age) + wrinkles(head, p), furrows, lip);
-}
 
 /** Redness, melanin, and what is drawn on top of them. */
 Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
@@ -160,7 +66,12 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   }
   const Vec3 lips = c.lips * (.84f + .32f * noise({p.x * 80, p.y * 12, 2})) *
                     (.84f + .36f * fbm(k * 14)) * (1 - .10f * c.age);
-  albedo = mix(albedo, lips, lip * mix(.80f, .62f, c.age));
+  // The upper lip is darker than the lower one, and both towards the seam.
+  const float seam = gaussian(p.y, m.mouth.y, .030f),
+              over = smoothstep(-.01f, .02f, p.y - m.mouth.y);
+  const Vec3 shade =
+      lips * (Vec3{1, 1, 1} - Vec3{.16f, .22f, .20f} * over - Vec3{.20f, .30f, .28f} * seam);
+  albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
       mix(Vec3{.52f, .40f, .38f}, Vec3{.9f, .95f, .95f}, clamp01(2 * (c.lipLine - .27f)));
@@ -181,16 +92,23 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   Shaded out;
   out.isSkin = true;
   out.albedo = colourOf(head, at, lip);
-  const float e = .0022f, h = relief(head, p, lip);
-  const Vec3 gradient =
-      Vec3{relief(head, p + Vec3{e, 0, 0}, lip) - h, relief(head, p + Vec3{0, e, 0}, lip) - h,
-           relief(head, p + Vec3{0, 0, e}, lip) - h} *
-      (1 / e);
+  const float e = .0024f;
+  const Relief here = reliefOf(head, p, lip);
+  const auto slope = [&](Vec3 step) {
+    const Relief r = reliefOf(head, p + step, lip);
+    return (r.folds + r.fine - here.folds - here.fine) / e;
+  };
+  const Vec3 gradient{slope({e, 0, 0}), slope({0, e, 0}), slope({0, 0, e})};
+  // Less light reaches the bottom of pores and folds, and what does is redder.
+  const float cavity = clampTo(70 * here.fine + 16 * here.folds, -.34f, .06f);
+  out.albedo = out.albedo * (Vec3{1, 1, 1} + Vec3{.85f, 1.05f, 1.1f} * cavity);
   const auto bumped = [&](float amount) {
     const Vec3 g = gradient * amount;
     return normalize(at.normal - (g - at.normal * dot(g, at.normal)));
   };
-  Gloss gloss{.56f, .36f, .62f, 1};
+  // Dark skin shows every glint: there the sheen is broad and even.
+  const float dark = smoothstep(.26f, .05f, c.skin.y);
+  Gloss gloss{.56f + .04f * dark, .38f + .10f * dark, .62f, 1};
   const float oily = .55f + .55f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
                      .35f * spot(p, 0, .46f, .26f, .16f) +
                      .25f * spot(p, .30f, m.noseTip.y + .16f, .12f, .10f);
@@ -203,13 +121,23 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const Vec3 wet = p - head.eyesAtRest()[p.x > 0 ? 1 : 0].centre;
   const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);
   if (isFace && margin > 0) {
-    gloss = {mix(gloss.rough1, .25f, margin), .2f, .5f, mix(gloss.amount, 1.6f, margin)};
+    gloss = {mix(gloss.rough1, .34f, margin), .3f, .5f, mix(gloss.amount, .8f, margin)};
   }
-  const Lighting light =
-      studio.light(at.at, at.normal, bumped(.75f), bumped(1.25f), view, gloss, samples, random);
+  const Lighting light = studio.light(at.at, at.normal, bumped(.80f),
+                                      bumped(mix(1.15f, .62f, dark)), view, gloss, samples, random);
   // Closed lips touch: what the rays find between them is not a hole.
   const float inside = smoothstep(.2f, .7f, at.masks[2]);
   out.diffuse = light.diffuse + Vec3{1, .85f, .82f} * (c.lipLine * inside);
+  // The lid's margin touches the ball: there is no dark gap either.
+  if (isFace && margin > 0) {
+    const Vec3 floor = Vec3{.34f, .31f, .30f} * margin;
+    out.diffuse = {std::max(out.diffuse.x, floor.x), std::max(out.diffuse.y, floor.y),
+                   std::max(out.diffuse.z, floor.z)};
+  }
+  // Nostrils are deeper than those of the mesh.
+  const float nostril = spot(p, .5f * m.noseHalf, m.noseBase, .5f * m.noseHalf + .02f, .07f) *
+                        smoothstep(.028f, .0f, head.distance(p + at.normal * .05f));
+  out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.72f, .86f, .88f} * clamp01(1.6f * nostril));
   out.added = light.specular * (1 - inside);
   // Ears let light through from behind.
   const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
