@@ -49,14 +49,16 @@ void render_extremes(Random& random, const Model& model, int frames) {
   Renderer renderer(model), portable(model, WARP_PORTABLE);
   auto picture = exact_vector<uint8_t>(renderer.picture_bytes()), other = picture;
   auto dirty = exact_vector<uint8_t>(renderer.macroblocks()), other_dirty = dirty;
+  auto motion = exact_vector<int16_t>(2 * renderer.macroblocks());
   for (int frame = 0; frame < frames; frame++) {
     const auto articulation = extreme_record<Articulation>(random);
     const auto pose = extreme_record<Pose>(random);
     const int emotion = random.between(0, EMOTIONS - 1);
     renderer.set_emotion(emotion, 1);
     portable.set_emotion(emotion, 1);
-    renderer.render(articulation, pose, picture, dirty);
-    portable.render(articulation, pose, other, other_dirty);
+    const bool may_shift = random.between(0, 1) == 1;
+    renderer.render(articulation, pose, picture, dirty, motion, may_shift);
+    portable.render(articulation, pose, other, other_dirty, motion, may_shift);
     REQUIRE(picture == other);
     REQUIRE(dirty == other_dirty);
   }

@@ -5,10 +5,12 @@
 #include <vpx/vpx_decoder.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "core/block_change.h"
 #include "core/video_encoder.h"
 #include "core/vp8_inter_coder.h"
 #include "core/vp8_key_coder.h"
@@ -93,13 +95,40 @@ TEST_CASE("a decoder shows what the coder believes, whatever moves where") {
     for (int frame = 1; frame < 12; frame++) {
       draw(picture, width, height, frame, noise, random);
       for (auto& block : active) {
-        block = uint8_t(random.between(0, 2) > 0);
+        block = std::array{UNCHANGED, DRAWN, DRAWN, SHIFTED}[size_t(random.between(0, 3))];
       }
       for (auto& block : motion) {
         block = {int16_t(random.between(-far, far)), int16_t(random.between(-far, far))};
       }
       const size_t bytes = coder.code(picture, active, motion, rate, scratch, out);
       REQUIRE(same(decoder.decode({out.data(), bytes}), coder.decoded(), width, height));
+    }
+  }
+}
+
+TEST_CASE("whatever blocks are shifted, every frame can be decoded") {
+  Random random(23);
+  for (int clip = 0; clip < 8; clip++) {
+    const int width = 2 * random.between(8, 60), height = 2 * random.between(8, 60);
+    const size_t blocks = macroblocks(width, height);
+    const auto encoder = make_vp8_encoder({width, height, 30, 300});
+    Decoder decoder;
+    std::vector<uint8_t> picture(i420_bytes(width, height)), dirty(blocks),
+        out(picture.size() * 2 + 4096);
+    std::vector<int16_t> motion(2 * blocks);
+    for (int frame = 0; frame < 10; frame++) {
+      draw(picture, width, height, frame, 20, random);
+      for (auto& block : dirty) {
+        block = uint8_t(random.between(UNCHANGED, SHIFTED));
+      }
+      for (auto& component : motion) {
+        component = int16_t(random.between(-500, 500));
+      }
+      const bool told = random.between(0, 3) > 0;
+      const auto coded =
+          encoder->encode(picture, out, random.between(0, 3) == 0, dirty,
+                          told ? std::span<const int16_t>(motion) : std::span<const int16_t>());
+      decoder.decode({out.data(), coded.bytes});
     }
   }
 }

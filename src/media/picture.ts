@@ -26,8 +26,14 @@ export const scaledBitrate = (kbps: number, { width, height }: PictureSize): num
   Math.round(kbps * ((width * height) / PICTURE_SIZE ** 2) ** 0.5);
 
 /**
- * Number of macroblocks of 16x16 luma pixels. A dirty map has one byte for each: 1 where this frame
- * may differ from the one before.
+ * Number of macroblocks of 16x16 luma pixels. A dirty map has one byte for each: 0 where this frame
+ * is as the one before, 1 where it may differ, BLOCK_SHIFTED where it only moved.
  */
 export const macroblocks = (width: number, height: number): number =>
   Math.ceil(width / 16) * Math.ceil(height / 16);
+
+/**
+ * In a dirty map: the block shows what the frame before has at its motion vector. The picture has
+ * old pixels there until the block is drawn again, in the next frame that is drawn.
+ */
+export const BLOCK_SHIFTED = 2;

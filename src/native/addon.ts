@@ -25,7 +25,8 @@ export interface VideoEncoder {
   prepare(picture: Uint8Array): Promise<Uint8Array>;
   /**
    * Encodes one I420 picture (`i420Bytes(width, height)` bytes) into `out`. `dirty` has one byte
-   * per macroblock: 1 where it may differ from the last picture. The encoder skips the others.
+   * per macroblock: 1 where it may differ from the last picture. The encoder skips the others. VP8
+   * takes BLOCK_SHIFTED as well, with `motion`: such a block is predicted and its pixels are not read.
    * `motion` has two numbers for each: where what it shows was in the last picture, right and below
    * of where it is now, in quarters of a pixel. VP8 searches motion if it is not told; H.264 does
    * always.
@@ -129,7 +130,8 @@ export interface FaceRenderer {
    * and must be the same buffer every time: only what changed is drawn. `articulation` has
    * ARTICULATION_SIZE channels, `pose` has POSE_SIZE. `motion` gets two numbers for each macroblock
    * that changed: where what it shows was in the picture before, right and below of where it is now,
-   * in quarters of a pixel.
+   * in quarters of a pixel. With `mayShift` a block that moved as a whole is not drawn in every second
+   * frame, but BLOCK_SHIFTED.
    */
   render(
     articulation: Float32Array,
@@ -137,6 +139,7 @@ export interface FaceRenderer {
     picture: Uint8Array,
     dirty: Uint8Array,
     motion?: Int16Array,
+    mayShift?: boolean,
   ): void;
   /** `emotion` is an index into EMOTIONS, `strength` 0 to 1. Takes effect over a few frames. */
   setEmotion(emotion: number, strength: number): void;

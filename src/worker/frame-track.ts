@@ -100,6 +100,7 @@ export class FrameTrack {
     if (this.isPrepared || (this.#freezesInSilence && articulation === undefined)) {
       this.renderer.hold();
     } else {
+      this.renderer.mayShift = this.video!.takesShifts;
       this.renderer.draw(frame, this.articulation.values, isSpeaking);
     }
   }

@@ -39,6 +39,7 @@ export async function measureSessionCost(
       startMs = native.threadCpuMs();
     }
     await model.run([state]);
+    renderer.mayShift = video.takesShifts;
     renderer.draw(frame, sentenceAt((frame * FRAME_MS) % SENTENCE_MS), true);
     video.encode(renderer.picture, renderer.dirty, renderer.motion);
   }

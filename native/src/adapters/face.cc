@@ -144,11 +144,12 @@ napi_value render(FaceRenderer& self, const Args& args) {
   const auto motion = args.absent(4)
                           ? std::span<int16_t>{}
                           : args.array<int16_t>(4, "motion", 2 * self.renderer.macroblocks());
+  const bool may_shift = !args.absent(5) && args.boolean(5, "mayShift");
   face::Articulation a;
   face::Pose p;
   std::memcpy(&a, articulation.data(), sizeof a);
   std::memcpy(&p, pose.data(), sizeof p);
-  self.renderer.render(a, p, picture, dirty, motion);
+  self.renderer.render(a, p, picture, dirty, motion, may_shift);
   return undefined(args.env());
 }
 

@@ -51,10 +51,13 @@ Renderer::Renderer(const Model& model, const Warp& warp)
       lower_(model.weight.size()),
       local_(model.weight.size()),
       seam_(model.weight.size(), 0),
-      drawn_(model.lag.size()) {
+      drawn_(model.lag.size()),
+      turns_(model.lag.size()),
+      changes_(model.lag.size(), UNCHANGED) {
   // Eight rows of luma and their chroma.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);
+  assign_turns();
 }
 
 void Renderer::set_emotion(int emotion, float strength) {
@@ -63,20 +66,21 @@ void Renderer::set_emotion(int emotion, float strength) {
 
 void Renderer::render(const Articulation& articulation, const Pose& pose,
                       std::span<uint8_t> picture, std::span<uint8_t> dirty,
-                      std::span<int16_t> motion) {
-  std::fill(dirty.begin(), dirty.end(), uint8_t(0));
+                      std::span<int16_t> motion, bool may_shift) {
+  std::fill(dirty.begin(), dirty.end(), uint8_t(UNCHANGED));
+  turn_ ^= 1;
   apply_limits(articulation, pose);
   const bool first = !valid_;
   const bool mouth_same = !first && same(articulation_, last_articulation_) &&
                           same(mood_, last_mood_) && pose_.chin == last_pose_.chin;
   const bool pose_same = !first && same(pose_, last_pose_);
-  if (mouth_same && pose_same) {
+  if (mouth_same && pose_same && !has_shifted_) {
     return;
   }
 
   if (first) {
     std::memcpy(picture.data(), model_.asset.luma, picture.size());
-    std::fill(dirty.begin(), dirty.end(), uint8_t(1));
+    std::fill(dirty.begin(), dirty.end(), uint8_t(DRAWN));
     mouth_drawn_ = eyes_drawn_[0] = eyes_drawn_[1] = {};
   }
   if (!mouth_same) {
@@ -94,7 +98,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   if (mouth_.moved) {
     displace_mouth();
   }
-  mark_changes(dirty);
+  mark_changes(dirty, may_shift && !first && !motion.empty());
   update_relief(dirty);
 
   const auto eye_overlay = [&](const Eye& eye, float blink) {
@@ -105,7 +109,8 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
                               eye_overlay(model_.eyes[1], pose_.blink_right)};
   const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x &&
                          pose_.gaze_y == last_pose_.gaze_y;
-  // An overlay is redrawn when its state changed or when anything below it was redrawn.
+  // An overlay is redrawn when its state changed or when anything below it is drawn. It is shifted
+  // with the blocks below it.
   struct {
     Box now, before;
     bool redrawn;
@@ -139,9 +144,9 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   if (right.redrawn && !right.now.empty()) {
     draw_eye(eyes[1], picture.data());
   }
-  mouth_drawn_ = mouth.now;
-  eyes_drawn_[0] = left.now;
-  eyes_drawn_[1] = right.now;
+  mouth_drawn_ = mouth.redrawn ? mouth.now : mouth.before;
+  eyes_drawn_[0] = left.redrawn ? left.now : left.before;
+  eyes_drawn_[1] = right.redrawn ? right.now : right.before;
   last_articulation_ = articulation_;
   last_pose_ = pose_;
   last_mood_ = mood_;
@@ -184,85 +189,19 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
   mood_ = there ? goal_ : next;
 }
 
-/**
- * Marks the blocks of which a node is farther than the block's lag from where it was when the block
- * was drawn, and those that have come to rest. A sway there and back is drawn when it is seen, not
- * when the way adds up.
- */
-void Renderer::mark_changes(std::span<uint8_t> dirty) {
-  const Model& m = model_;
-  const int across = (m.x1 - m.x0) / 16, down = (m.y1 - m.y0) / 16;
-  for (int by = 0; by < down; by++) {
-    uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
-    for (int bx = 0; bx < across; bx++) {
-      const size_t k = size_t(by * across + bx);
-      // Branchless, in 16 bits (MAX_SHIFT) and by eights, so that the compiler vectorises it.
-      int16_t farthest[Drawn::LANES] = {}, moved[Drawn::LANES] = {};
-      for (int j = 0; j < Drawn::ROWS; j++) {
-        const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
-        const int16_t* x = nodes_.x.data() + first;
-        const int16_t* y = nodes_.y.data() + first;
-        const int16_t* was_x = drawn_[k].x[j];
-        const int16_t* was_y = drawn_[k].y[j];
-        for (int i = 0; i < Drawn::LANES; i++) {
-          const int16_t dx = int16_t(x[i] - was_x[i]), dy = int16_t(y[i] - was_y[i]);
-          const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
-          farthest[i] = std::max(farthest[i], std::max(far_x, far_y));
-          moved[i] = int16_t(moved[i] | x[i] | y[i]);
-        }
-      }
-      int16_t most = 0, any = 0;
-      for (int i = 0; i <= PER_BLOCK; i++) {
-        most = std::max(most, farthest[i]);
-        any = int16_t(any | moved[i]);
-      }
-      if (most > (any == 0 ? 0 : m.lag[k])) {
-        row[bx] = 1;
-      }
-    }
-  }
-}
-
-/** Remembers where the nodes of drawn blocks are. Says how what they show has moved. */
-void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion) {
-  const Model& m = model_;
-  constexpr int MIDDLE = PER_BLOCK / 2, QUARTER = SUBPIXEL / 4;
-  std::fill(motion.begin(), motion.end(), int16_t(0));
-  const int across = (m.x1 - m.x0) / 16;
-  for (size_t k = 0; k < drawn_.size(); k++) {
-    const int bx = int(k) % across, by = int(k) / across;
-    const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
-    if (!dirty[at]) {
-      continue;
-    }
-    Drawn& drawn = drawn_[k];
-    if (!motion.empty()) {
-      const auto middle = size_t(m.node(bx * PER_BLOCK + MIDDLE, by * PER_BLOCK + MIDDLE));
-      const int x = drawn.x[MIDDLE][MIDDLE] - nodes_.x[middle],
-                y = drawn.y[MIDDLE][MIDDLE] - nodes_.y[middle];
-      motion[2 * at] = int16_t((x + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
-      motion[2 * at + 1] = int16_t((y + QUARTER / 2) >> (SUBPIXEL_BITS - 2));
-    }
-    for (int j = 0; j < Drawn::ROWS; j++) {
-      const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
-      std::memcpy(drawn.x[j], nodes_.x.data() + first, sizeof drawn.x[j]);
-      std::memcpy(drawn.y[j], nodes_.y.data() + first, sizeof drawn.y[j]);
-    }
-  }
-}
-
 void Renderer::mark(Box box, std::span<uint8_t> dirty) const {
   for (int y = box.y0; y < box.y1; y += 16) {
     for (int x = box.x0; x < box.x1; x += 16) {
-      dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)] = 1;
+      dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)] = DRAWN;
     }
   }
 }
 
+/** @returns whether a block of the box is drawn */
 bool Renderer::touched(Box box, std::span<const uint8_t> dirty) const {
   for (int y = box.y0; y < box.y1; y += 16) {
     for (int x = box.x0; x < box.x1; x += 16) {
-      if (dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)]) {
+      if (dirty[size_t(y / 16 * (model_.asset.width / 16) + x / 16)] == DRAWN) {
         return true;
       }
     }

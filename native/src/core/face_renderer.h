@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "core/block_change.h"
 #include "core/face_eyes.h"
 #include "core/face_model.h"
 #include "core/face_mouth_interior.h"
@@ -24,13 +25,15 @@ class Renderer {
    * within a quarter of a pixel of where the input puts them, smooth areas within three pixels.
    * @param articulation, pose clamped to the face's limits; not a number counts as 0
    * @param picture picture_bytes() bytes of I420, the same buffer each time
-   * @param dirty macroblocks() bytes in rows; set to 1 where the picture was drawn, else to 0
+   * @param dirty macroblocks() bytes in rows: receives a BlockChange each
    * @param motion empty, or two numbers for each macroblock: where what the block shows was in the
    * picture before, right and below of where it is now, in quarters of a pixel. Set where the
-   * picture was drawn, as it is in the block's middle
+   * picture changed, as it is in the block's middle
+   * @param may_shift whether blocks may be SHIFTED, which needs `motion`: every second picture of a
+   * block that moves as a whole is then left to the encoder
    */
   void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture,
-              std::span<uint8_t> dirty, std::span<int16_t> motion = {});
+              std::span<uint8_t> dirty, std::span<int16_t> motion = {}, bool may_shift = false);
   /** @param emotion as for mood_of @param strength 0 to 1; reached smoothly over the next frames */
   /** The next frame draws the whole picture. */
   void set_emotion(int emotion, float strength);
@@ -70,6 +73,11 @@ class Renderer {
     int16_t x[ROWS][LANES] = {}, y[ROWS][LANES] = {};
   };
 
+  /** Motion of a block: where it was, right and below of where it is, in quarters of a pixel. */
+  struct Shift {
+    int x, y;
+  };
+
   /** Where to draw: the planes' first pixel and the luma stride (twice that of chroma). */
   struct Target {
     uint8_t* y;
@@ -93,7 +101,11 @@ class Renderer {
   void apply_limits(const Articulation& articulation, const Pose& pose);
   void displace_head();
   void displace_mouth();
-  void mark_changes(std::span<uint8_t> dirty);
+  void assign_turns();
+  void mark_changes(std::span<uint8_t> dirty, bool may_shift);
+  Shift shift_of(size_t k) const;
+  bool fits(size_t k, Shift shift) const;
+  size_t first_node(size_t k) const;
   void remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
   void mark(Box box, std::span<uint8_t> dirty) const;
   void update_relief(std::span<uint8_t> dirty);
@@ -137,7 +149,12 @@ class Renderer {
   std::array<int, Relief::LAYERS> relief_{};  // strength of each layer, 0 to RELIEF_STEPS
   std::array<int, Relief::KINDS> skin_{};     // strength of each change of the skin, the same
   Box mouth_drawn_, eyes_drawn_[2];
-  std::vector<Drawn> drawn_;  // of each macroblock of the grid
+  // Of each macroblock of the grid:
+  std::vector<Drawn> drawn_;
+  std::vector<uint8_t> turns_;    // 0 or 1: the frames in which it may be shifted
+  std::vector<uint8_t> changes_;  // of the last frame: a BlockChange each
+  bool has_shifted_ = false;
+  uint8_t turn_ = 0;
   std::vector<uint8_t> by_upper_, by_lower_;
 };
 

@@ -230,7 +230,7 @@ void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) con
   for (int y = model_.y0; y < model_.y1; y += 16) {
     const uint8_t* row = dirty.data() + y / 16 * across;
     for (int x = model_.x0; x < model_.x1; x += 16) {
-      if (row[x / 16]) {
+      if (row[x / 16] == DRAWN) {
         draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
         draw_relief(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));
         draw_skin(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));

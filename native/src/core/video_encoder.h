@@ -39,8 +39,8 @@ class VideoEncoder {
    * @param picture i420_bytes(width, height) bytes
    * @param out receives the frame
    * @param force_key whether the frame must be a key frame
-   * @param dirty empty, or one byte per macroblock in rows: 0 if the macroblock equals that of
-   * the previous picture
+   * @param dirty empty, or a BlockChange per macroblock in rows. SHIFTED is for VP8 alone; other
+   * codecs code the picture as it is
    * @param motion empty, or two numbers per macroblock that is not equal: where what it shows was
    * in the previous picture, right and below of where it is now, in quarters of a pixel
    * @throws std::out_of_range when `out` is too small (the next frame is then a key frame),

@@ -4,6 +4,7 @@
 #include <vpx/vpx_encoder.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/block_change.h"
 #include "core/video_encoder.h"
 #include "core/vp8_inter_coder.h"
 #include "core/vp8_key_coder.h"
@@ -107,12 +109,14 @@ class Vp8Encoder final : public VideoEncoder {
         rate_(settings.bitrate_kbps, settings.fps),
         kbps_(settings.bitrate_kbps),
         active_(macroblocks(settings.width, settings.height), 1),
+        outdated_(active_.size(), 0),
         repeat_frame_(repeat_frame_for(settings.width, settings.height)) {}
 
   EncodedFrame encode(std::span<const uint8_t> picture, std::span<uint8_t> out, bool force_key,
                       std::span<const uint8_t> dirty, std::span<const int16_t> motion) override {
+    note_outdated(dirty);
     if (force_key || needs_key_) {
-      return encode_key(picture, out);
+      return encode_key(with_shifted(picture, dirty, motion), out);
     }
     if (is_repetition(dirty)) {
       return repeat(out);
@@ -120,7 +124,7 @@ class Vp8Encoder final : public VideoEncoder {
     choose_active_blocks(dirty);
     motion_.resize(motion.size() / 2);
     for (size_t i = 0; i < motion_.size(); i++) {
-      motion_[i] = {motion[2 * i], motion[2 * i + 1]};
+      motion_[i] = motion_at(motion, i);
     }
     needs_key_ = true;  // if this throws
     const size_t bytes = coder_.code(picture, active_, motion_, rate_, scratch(), out);
@@ -149,10 +153,60 @@ class Vp8Encoder final : public VideoEncoder {
     }
     std::copy(frame.begin(), frame.end(), out.begin());
     coder_.start(key.decoded());
+    has_reference_ = true;
     rate_.key_frame_sent(frame.size(), key.quantizer());
     frames_since_key_ = still_frames_ = 0;
     needs_key_ = false;
     return {frame.size(), true};
+  }
+
+  /** Keeps account of the blocks whose pixels in the picture are out of date. */
+  void note_outdated(std::span<const uint8_t> dirty) {
+    for (size_t i = 0; i < outdated_.size(); i++) {
+      const uint8_t change = dirty.empty() ? uint8_t(DRAWN) : dirty[i];
+      if (change != UNCHANGED) {
+        outdated_[i] = change == SHIFTED;
+      }
+    }
+  }
+
+  /** @returns the picture with what the viewer sees in the blocks that are out of date */
+  std::span<const uint8_t> with_shifted(std::span<const uint8_t> picture,
+                                        std::span<const uint8_t> dirty,
+                                        std::span<const int16_t> motion) {
+    const bool is_whole = std::all_of(outdated_.begin(), outdated_.end(),
+                                      [](uint8_t outdated) { return outdated == 0; });
+    if (is_whole || !has_reference_) {
+      return picture;
+    }
+    const int width = settings_.width, height = settings_.height, across = (width + 15) / 16;
+    whole_.assign(picture.begin(), picture.end());
+    std::array<uint8_t, vp8::BLOCK_BYTES> pixels;
+    for (size_t i = 0; i < outdated_.size(); i++) {
+      if (!outdated_[i]) {
+        continue;
+      }
+      const int bx = int(i) % across, by = int(i) / across;
+      const bool moves = !dirty.empty() && dirty[i] == SHIFTED && !motion.empty();
+      coder_.predict(bx, by, moves ? coder_.within(bx, by, motion_at(motion, i)) : vp8::Motion{},
+                     pixels.data());
+      const uint8_t* from = pixels.data();
+      uint8_t* plane = whole_.data();
+      for (const int side : {16, 8, 8}) {
+        const int stride = side == 16 ? width : width / 2, rows = side == 16 ? height : height / 2,
+                  columns = std::min(side, stride - bx * side);
+        for (int y = 0; y < side && by * side + y < rows; y++) {
+          std::copy_n(from + y * side, columns, plane + (by * side + y) * stride + bx * side);
+        }
+        from += side * side;
+        plane += stride * rows;
+      }
+    }
+    return whole_;
+  }
+
+  static vp8::Motion motion_at(std::span<const int16_t> motion, size_t i) {
+    return {motion[2 * i], motion[2 * i + 1]};
   }
 
   [[noreturn]] static void fail_too_small(std::span<const uint8_t> out, size_t bytes) {
@@ -184,17 +238,19 @@ class Vp8Encoder final : public VideoEncoder {
     return {repeat_frame_.size(), false};
   }
 
-  /** The dirty blocks, and some others in turn. */
+  /** The dirty blocks, and in turn some others that are up to date. */
   void choose_active_blocks(std::span<const uint8_t> dirty) {
     if (dirty.empty()) {
-      std::fill(active_.begin(), active_.end(), uint8_t(1));
+      std::fill(active_.begin(), active_.end(), uint8_t(DRAWN));
       return;
     }
     std::copy(dirty.begin(), dirty.end(), active_.begin());
     const bool refine = frames_since_key_ < REFINE_FRAMES || still_frames_ > 0;
     const size_t turns = std::min(refine ? REFINED_BLOCKS : REFRESHED_BLOCKS, active_.size());
     for (size_t i = 0; i < turns; i++) {
-      active_[next_refresh_] = 1;
+      if (!outdated_[next_refresh_]) {
+        active_[next_refresh_] = DRAWN;
+      }
       next_refresh_ = (next_refresh_ + 1) % active_.size();
     }
   }
@@ -203,6 +259,9 @@ class Vp8Encoder final : public VideoEncoder {
   vp8::RateControl rate_;
   int kbps_;
   std::vector<uint8_t> active_;
+  std::vector<uint8_t> outdated_;
+  std::vector<uint8_t> whole_;  // for key frames while blocks are out of date
+  bool has_reference_ = false;
   std::vector<vp8::Motion> motion_;
   bool needs_key_ = true;
   int frames_since_key_ = 0, still_frames_ = 0;

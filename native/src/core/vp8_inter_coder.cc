@@ -8,16 +8,18 @@
 #include <tuple>
 #include <utility>
 
+#include "core/block_change.h"
+
 namespace mouthpiece::vp8 {
 namespace {
 
 /** A block whose prediction is this good gets no residual: sum of squares, luma and chroma. */
 constexpr uint32_t GOOD_LUMA = 500, GOOD_CHROMA = 250;
 /**
- * The same for a block that moves, where fine texture is seen less: 36 dB. A shade that is wrong is
+ * The same for a block that moves, where fine texture is seen less: 37 dB. A shade that is wrong is
  * seen all the same: the sum of the differences of 8x8 luma pixels is bounded as well.
  */
-constexpr uint32_t GOOD_MOVING_LUMA = 4000, GOOD_MOVING_CHROMA = 400, GOOD_SHADE = 80;
+constexpr uint32_t GOOD_MOVING_LUMA = 3400, GOOD_MOVING_CHROMA = 400, GOOD_SHADE = 80;
 /** With more than this share of its blocks in motion a picture moves. */
 constexpr double MOVING_SHARE = 1. / 8;
 /** Rounding of levels: less than a half, since small levels cost more than they gain. */
@@ -96,8 +98,13 @@ double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const
         continue;
       }
       uint8_t* predicted = scratch.pixels.data() + k * BLOCK_BYTES;
-      const Planes source = source_of(picture, bx, by);
       Block& here = block(bx, by);
+      if (active[k] == SHIFTED && !motion.empty()) {
+        here.motion = within(bx, by, motion[k]);
+        predict(bx, by, here.motion, predicted);
+        continue;
+      }
+      const Planes source = source_of(picture, bx, by);
       here.motion = choose_motion(bx, by, motion.empty() ? nullptr : &motion[k], source, predicted);
       predict_chroma(bx, by, here.motion, predicted + LUMA_BYTES);
       const uint32_t luma =

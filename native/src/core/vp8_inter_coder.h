@@ -52,7 +52,8 @@ class InterCoder {
   /**
    * Codes a frame.
    * @param picture I420 without padding
-   * @param active one byte per macroblock: others stay as they are in the previous frame
+   * @param active one byte per macroblock: 0 for those that stay as they are in the previous frame.
+   * Those that are SHIFTED are predicted and nothing else: their pixels in `picture` are not read
    * @param motion empty, or one per macroblock; else it is searched
    * @throws std::out_of_range when `out` is too small; then only `start` may follow
    * @returns bytes
@@ -63,6 +64,10 @@ class InterCoder {
 
   /** The last frame as decoders have it. */
   Planes decoded() const;
+  /** Clamps a vector so that the macroblock lies near the picture. */
+  Motion within(int bx, int by, Motion motion) const;
+  /** Predicts a macroblock from the last frame: BLOCK_BYTES of luma, U and V. */
+  void predict(int bx, int by, Motion motion, uint8_t* out) const;
 
  private:
   struct Block {
@@ -91,7 +96,6 @@ class InterCoder {
                      std::span<const Motion> motion, Scratch& scratch);
   Planes source_of(std::span<const uint8_t> picture, int bx, int by);
   Neighbours neighbours(int bx, int by) const;
-  Motion within(int bx, int by, Motion motion) const;
   void predict_luma(int bx, int by, Motion motion, uint8_t* out) const;
   void predict_chroma(int bx, int by, Motion motion, uint8_t* out) const;
   Motion choose_motion(int bx, int by, const Motion* hint, const Planes& source,

@@ -65,7 +65,6 @@ InterCoder::Neighbours InterCoder::neighbours(int bx, int by) const {
   return out;
 }
 
-/** Clamps the vector so that the block lies near the picture. */
 Motion InterCoder::within(int bx, int by, Motion motion) const {
   const auto limit = [](int value, int at, int count) {
     const int low = std::max(-FARTHEST, -at * 64 - OUTSIDE),
@@ -85,6 +84,11 @@ void InterCoder::predict_chroma(int bx, int by, Motion motion, uint8_t* out) con
   const int x = bx * 8 + (motion.x >> 3), y = by * 8 + (motion.y >> 3);
   predictor_.chroma(reference(1, x, y), reference(2, x, y), strides_[1], motion.x & 7, motion.y & 7,
                     out);
+}
+
+void InterCoder::predict(int bx, int by, Motion motion, uint8_t* out) const {
+  predict_luma(bx, by, motion, out);
+  predict_chroma(bx, by, motion, out + LUMA_BYTES);
 }
 
 /**

@@ -92,9 +92,15 @@ export class VideoTrack {
     this.#encoder.setBitrate(kbps);
   }
 
+  /** Whether the next frame's blocks may be BLOCK_SHIFTED: a key frame needs all of its pixels. */
+  get takesShifts(): boolean {
+    return this.codec === 'vp8' && this.#keyFrameDue === undefined;
+  }
+
   /**
    * Codes `picture` into `data`.
-   * @param dirty one byte per macroblock: 1 where the picture differs from the one before
+   * @param dirty one byte per macroblock: where the picture differs from the one before (see
+   * `macroblocks`); BLOCK_SHIFTED only while `takesShifts`
    * @param motion two numbers per macroblock, where the renderer knows how the picture moved (see
    * `VideoEncoder.encode`)
    * @returns false when rate control dropped the frame

@@ -15,8 +15,10 @@ export interface Renderer {
   readonly size: PictureSize;
   /** I420, overwritten by `draw`: always the same buffer. */
   readonly picture: Uint8Array;
-  /** One byte per macroblock: 1 where the last `draw` changed the picture. */
+  /** One byte per macroblock: 1 where the last `draw` changed the picture (see `macroblocks`). */
   readonly dirty: Uint8Array;
+  /** Whether `draw` may leave blocks to an encoder that shifts them (BLOCK_SHIFTED). */
+  mayShift?: boolean;
   /**
    * If known, two numbers for each changed macroblock: where what it shows was in the picture
    * before, right and below of where it is now, in quarters of a pixel.

@@ -53,6 +53,7 @@ export class RigRenderer implements Renderer {
   readonly picture: Uint8Array;
   readonly dirty: Uint8Array;
   readonly motion: Int16Array;
+  mayShift = false;
   readonly #renderer: FaceRenderer;
   readonly #motion: FaceMotion;
   readonly #expression: Expression;
@@ -100,7 +101,8 @@ export class RigRenderer implements Renderer {
       this.#chin = gated[JAW]!;
     }
     pose[POSE_INDEX.chin] = this.#chin - gated[JAW]!;
-    this.#renderer.render(gated, pose, this.picture, this.dirty, this.motion);
+    const { picture, dirty, motion, mayShift } = this;
+    this.#renderer.render(gated, pose, picture, dirty, motion, mayShift);
   }
 
   get pose(): Float32Array {

@@ -1,0 +1,155 @@
+// Which macroblocks a frame draws, and which it leaves to the encoder to shift.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "core/face_renderer.h"
+
+namespace mouthpiece::face {
+namespace {
+
+/** A quarter of a pixel, the unit of motion vectors, in 1/SUBPIXEL pixel. */
+constexpr int QUARTER = SUBPIXEL / 4;
+
+}  // namespace
+
+/**
+ * Neighbouring blocks take turns, so that every frame costs the same and is as sharp. All blocks of
+ * an eye have the same turn: the eye is drawn as a whole.
+ */
+void Renderer::assign_turns() {
+  const Model& m = model_;
+  const int across = (m.x1 - m.x0) / 16;
+  for (size_t k = 0; k < turns_.size(); k++) {
+    turns_[k] = uint8_t((int(k) % across + int(k) / across) & 1);
+  }
+  for (size_t side = 0; side < 2; side++) {
+    const Area& area = m.eyes[side].lid_area;
+    const Box box = grid_box(area.x0, area.y0, area.x1, area.y1);
+    for (int y = box.y0; y < box.y1; y += 16) {
+      for (int x = box.x0; x < box.x1; x += 16) {
+        turns_[size_t((y - m.y0) / 16 * across + (x - m.x0) / 16)] = uint8_t(side);
+      }
+    }
+  }
+}
+
+/** @returns the first of the nodes of macroblock k of the grid */
+size_t Renderer::first_node(size_t k) const {
+  const int across = (model_.x1 - model_.x0) / 16;
+  return size_t(model_.node(int(k) % across * PER_BLOCK, int(k) / across * PER_BLOCK));
+}
+
+/** @returns how the middle of a block has moved */
+Renderer::Shift Renderer::shift_of(size_t k) const {
+  constexpr int MIDDLE = PER_BLOCK / 2;
+  const size_t middle = first_node(k) + size_t(MIDDLE * model_.columns + MIDDLE);
+  const Drawn& drawn = drawn_[k];
+  const auto quarters = [](int subpixels) {
+    return (subpixels + QUARTER / 2) >> (SUBPIXEL_BITS - 2);
+  };
+  return {quarters(drawn.x[MIDDLE][MIDDLE] - nodes_.x[middle]),
+          quarters(drawn.y[MIDDLE][MIDDLE] - nodes_.y[middle])};
+}
+
+/** @returns whether a block that is shifted has all nodes where they should be, but for its lag */
+bool Renderer::fits(size_t k, Shift shift) const {
+  if (shift.x == 0 && shift.y == 0) {
+    return false;
+  }
+  const size_t first = first_node(k);
+  const Drawn& drawn = drawn_[k];
+  int farthest = 0;
+  for (int j = 0; j <= PER_BLOCK; j++) {
+    const int16_t* x = nodes_.x.data() + first + j * model_.columns;
+    const int16_t* y = nodes_.y.data() + first + j * model_.columns;
+    for (int i = 0; i <= PER_BLOCK; i++) {
+      farthest = std::max({farthest, std::abs(drawn.x[j][i] - shift.x * QUARTER - x[i]),
+                           std::abs(drawn.y[j][i] - shift.y * QUARTER - y[i])});
+    }
+  }
+  return farthest <= model_.lag[k];
+}
+
+/**
+ * Marks the blocks of which a node is farther than the block's lag from where it was when the block
+ * was drawn, those that have come to rest, and those that were shifted. A sway there and back is
+ * drawn when it is seen, not when the way adds up.
+ */
+void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
+  const Model& m = model_;
+  const int across = (m.x1 - m.x0) / 16, down = (m.y1 - m.y0) / 16;
+  for (int by = 0; by < down; by++) {
+    uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
+    for (int bx = 0; bx < across; bx++) {
+      const size_t k = size_t(by * across + bx);
+      // Branchless, in 16 bits (MAX_SHIFT) and by eights, so that the compiler vectorises it.
+      int16_t farthest[Drawn::LANES] = {}, moved[Drawn::LANES] = {};
+      for (int j = 0; j < Drawn::ROWS; j++) {
+        const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
+        const int16_t* x = nodes_.x.data() + first;
+        const int16_t* y = nodes_.y.data() + first;
+        const int16_t* was_x = drawn_[k].x[j];
+        const int16_t* was_y = drawn_[k].y[j];
+        for (int i = 0; i < Drawn::LANES; i++) {
+          const int16_t dx = int16_t(x[i] - was_x[i]), dy = int16_t(y[i] - was_y[i]);
+          const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
+          farthest[i] = std::max(farthest[i], std::max(far_x, far_y));
+          moved[i] = int16_t(moved[i] | x[i] | y[i]);
+        }
+      }
+      int16_t most = 0, any = 0;
+      for (int i = 0; i <= PER_BLOCK; i++) {
+        most = std::max(most, farthest[i]);
+        any = int16_t(any | moved[i]);
+      }
+      if (most <= (any == 0 ? 0 : m.lag[k]) && changes_[k] != SHIFTED) {
+        continue;
+      }
+      // A slower block is not drawn in every frame anyway.
+      const bool shifts = may_shift && changes_[k] == DRAWN && any != 0 && turns_[k] == turn_ &&
+                          fits(k, shift_of(k));
+      row[bx] = shifts ? SHIFTED : DRAWN;
+    }
+  }
+}
+
+/** Remembers where the nodes of changed blocks are. Says how what they show has moved. */
+void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion) {
+  const Model& m = model_;
+  std::fill(motion.begin(), motion.end(), int16_t(0));
+  const int across = (m.x1 - m.x0) / 16;
+  has_shifted_ = false;
+  for (size_t k = 0; k < drawn_.size(); k++) {
+    const int bx = int(k) % across, by = int(k) / across;
+    const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
+    changes_[k] = dirty[at];
+    if (dirty[at] == UNCHANGED) {
+      continue;
+    }
+    const Shift shift = shift_of(k);
+    if (!motion.empty()) {
+      motion[2 * at] = int16_t(shift.x);
+      motion[2 * at + 1] = int16_t(shift.y);
+    }
+    Drawn& drawn = drawn_[k];
+    if (dirty[at] == SHIFTED) {
+      has_shifted_ = true;
+      for (int j = 0; j < Drawn::ROWS; j++) {
+        for (int i = 0; i < Drawn::LANES; i++) {
+          drawn.x[j][i] = int16_t(drawn.x[j][i] - shift.x * QUARTER);
+          drawn.y[j][i] = int16_t(drawn.y[j][i] - shift.y * QUARTER);
+        }
+      }
+      continue;
+    }
+    const size_t first = first_node(k);
+    for (int j = 0; j < Drawn::ROWS; j++) {
+      const size_t row = first + size_t(j * m.columns);
+      std::memcpy(drawn.x[j], nodes_.x.data() + row, sizeof drawn.x[j]);
+      std::memcpy(drawn.y[j], nodes_.y.data() + row, sizeof drawn.y[j]);
+    }
+  }
+}
+
+}  // namespace mouthpiece::face
