@@ -75,7 +75,7 @@ class Corners {
 float replaced(const Beside& at) {
   // Far from the corner only its line goes: a fold of the cheek stays.
   const float high = mix(1, .6f, smoothstep(.25f, .5f, at.beyond));
-  return smoothstep(-.06f, .06f, at.beyond) * smoothstep(.75f, .45f, at.beyond) *
+  return smoothstep(-.06f, .06f, at.beyond) * smoothstep(.8f, .5f, at.beyond) *
          smoothstep(.36f * high, .16f * high, std::abs(at.below));
 }
 

@@ -190,14 +190,16 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
     // Rounding makes both elliptic.
     const float ri = r / inner;
-    const float rising = mix(ALMOND(ri), ELLIPSE(ri), a.round),
+    const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), a.round),
                 falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), a.round), ri,
                                   steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
-    const float line = ends * (.085f * fh * a.jaw * model.asset.limits.open - .03f * wn * a.wide -
-                               .05f * fh * mood.smile + .010f * fh * a.press) +
-                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
-                       even * crooked * (r < 1 ? 1.f : ends);
+    const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
+    const float line =
+        bowed * .085f * fh * a.jaw * model.asset.limits.open +
+        ends * (-.03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press) +
+        relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
+        even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));

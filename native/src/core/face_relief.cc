@@ -185,6 +185,9 @@ void build_relief(Model& model) {
   const float thin =
       MOST_RED * clear * std::max(smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh), lack);
 
+  // A lip without a colour of its own is hair or a black outline: red is added over these.
+  const Grey ground = mean(closed, 2 * radius);
+  const float over_dark = 45 * lack;
   // Young skin folds less.
   const float folds = .45f + .8f * model.grade.age;
   for (Relief::Layer& layer : relief.layers) {
@@ -210,9 +213,10 @@ void build_relief(Model& model) {
                    10 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
       // Where the upper lip's red is added; not over hair, which is darker.
       const float height = band * std::max(0.f, 1 - at.r * at.r / .64f), rise = -at.below * wn;
-      const float reddened = thin * smoothstep(height + 2, height - 1.5f, rise) *
-                             smoothstep(-1.5f, .5f, rise) * smoothstep(2, 6, height) *
-                             smoothstep(45, 25, red.y - luma);
+      const float reddened =
+          thin * smoothstep(height + 2, height - 1.5f, rise) * smoothstep(-1.5f, .5f, rise) *
+          smoothstep(2, 6, height) *
+          smoothstep(45 + over_dark, 25 + over_dark, red.y - mix(luma, ground.data[i], lack));
       const float turned =
           pale * smoothstep(1.1f, .8f, std::max(at.upper, at.lower)) * smoothstep(1, .7f, at.r);
       const size_t cell = size_t(y / CELL * (relief.width / CELL) + x / CELL);

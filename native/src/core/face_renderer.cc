@@ -101,6 +101,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   mark_changes(dirty, may_shift && !first && !motion.empty());
   update_relief(dirty);
 
+  seam_box_ = mouth_.moved ? mouth_box() : Box{};
   const auto eye_overlay = [&](const Eye& eye, float blink) {
     return EyeOverlay(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
                       pose_.gaze_y * GAZE_Y * eye.height);
@@ -115,7 +116,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
     Box now, before;
     bool redrawn;
   } overlays[] = {
-      {mouth_.moved ? mouth_box() : Box{}, mouth_drawn_, first || !mouth_same},
+      {seam_box_, mouth_drawn_, first || !mouth_same},
       {eyes[0].still() ? Box{} : eye_box(eyes[0]), eyes_drawn_[0],
        first || !lids_same || pose_.blink_left != last_pose_.blink_left},
       {eyes[1].still() ? Box{} : eye_box(eyes[1]), eyes_drawn_[1],

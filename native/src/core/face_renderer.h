@@ -148,6 +148,7 @@ class Renderer {
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth
   std::array<int, Relief::LAYERS> relief_{};  // strength of each layer, 0 to RELIEF_STEPS
   std::array<int, Relief::KINDS> skin_{};     // strength of each change of the skin, the same
+  Box seam_box_;  // where cells near a lip's edge are drawn with both lips
   Box mouth_drawn_, eyes_drawn_[2];
   // Of each macroblock of the grid:
   std::vector<Drawn> drawn_;

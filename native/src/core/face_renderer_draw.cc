@@ -41,9 +41,9 @@ void add(I4 change, uint8_t* to) {
 
 }  // namespace
 
-/** @returns whether a lip's edge may be in the cell of the grid at (x, y) */
+/** @returns whether the cell of the grid at (x, y) is drawn with both lips */
 bool Renderer::is_seam(int x, int y) const {
-  if (!mouth_.moved) {
+  if (x < seam_box_.x0 || x >= seam_box_.x1 || y < seam_box_.y0 || y >= seam_box_.y1) {
     return false;
   }
   const uint8_t* node =
