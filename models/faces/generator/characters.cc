@@ -18,7 +18,7 @@ Character ava() {
   c.lips = {.50f, .17f, .155f};
   c.iris = {.075f, .080f, .045f};
   c.hairRoot = {.060f, .022f, .010f};
-  c.hairTip = {.165f, .066f, .028f};
+  c.hairTip = {.130f, .050f, .021f};
   c.brow = {.075f, .040f, .023f};
   c.cloth = {.36f, .10f, .11f};
   c.clothes = Clothes::kCrew;

@@ -127,21 +127,21 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     out.albedo = {.025f, .018f, .016f};
     gloss = {.22f, .12f, .6f, 1.6f};
   } else {
-    // Threads of a weave (1 mm), of a fine knit (1.5 mm), or ribs (4 mm); and a little lint.
+    // Threads of a weave or a knit (2 mm), or ribs (4 mm); and a little lint.
     const bool isWoven = c.clothes == Clothes::kBlazer || c.clothes == Clothes::kShirt;
     const bool isRib = at.masks[2] > .5f || c.clothes == Clothes::kTurtleneck;
     const float around = std::atan2(p.x, p.z + .9f) * 1.1f + .3f * p.x;
     const float u = around * (isRib     ? 150.f
                               : isWoven ? 560.f
                                         : 400.f),
-                v = p.y * (isWoven ? 540.f : 330.f);
+                v = p.y * (isWoven ? 310.f : 250.f);
     const float knit = std::sin(u) * std::sin(v + 1.2f * std::fabs(std::sin(u * .5f)));
     const float thread = isRib     ? .8f * std::sin(u) + .2f * std::sin(v)
                          : isWoven ? .5f * std::sin(u + v)
                                    : .6f * knit;
     const float lint = fbm(p * 60) - .44f;
     out.albedo = (material == Material::kCloth ? c.cloth : c.cloth2) *
-                 (1 + .10f * thread + .16f * lint + .08f * (fbm(p * 3) - .44f));
+                 (1 + (isRib ? .10f : .05f) * thread + .16f * lint + .08f * (fbm(p * 3) - .44f));
     if (c.clothes == Clothes::kShirt && p.z > 0 && at.masks[2] < .5f && p.y < -1.95f) {
       // The strip that closes a shirt, and its buttons.
       const float height = (p.y + 2.06f) / .36f;

@@ -52,7 +52,9 @@ std::vector<Vec3> growAxis(const Head& head, const Coils& style, Vec3 root, floa
                   noise(root * 5 + Vec3{0, 9, 0}) - .5f};
   Vec3 dir = normalize(n + lean * (1.6f * style.wander) + scattered(random) * (.5f * style.wander));
   if (hangs) {
-    dir = normalize(dir * .9f + Vec3{side * .30f, .0f, -.35f});
+    // Away from the forehead.
+    const float front = smoothstep(.2f, .6f, root.z);
+    dir = normalize(dir * .9f + Vec3{side * (.30f + .35f * front), .0f, -.35f - .45f * front});
   }
   const int steps = 24;
   const float step = length / steps;
@@ -79,6 +81,14 @@ std::vector<Vec3> growAxis(const Head& head, const Coils& style, Vec3 root, floa
   return axis;
 }
 
+/** @returns whether hair would lie on the forehead, where its shadow moves with the brows */
+bool isOverForehead(const Head& head, const std::vector<Vec3>& axis) {
+  const float line = .07f + .56f * (head.landmarks().crown - .07f);
+  return std::any_of(axis.begin(), axis.end(), [&](Vec3 p) {
+    return p.z > .2f && p.y < line - .5f * sq(p.x) && std::fabs(p.x) < .50f;
+  });
+}
+
 Vec3 at(const std::vector<Vec3>& line, float t) {
   const float x = clamp01(t) * float(line.size() - 1);
   const size_t i = std::min(size_t(x), line.size() - 2);
@@ -97,6 +107,9 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
                        std::exp(.20f * random.normal());
   const float layer = random.uniform();
   const std::vector<Vec3> axis = growAxis(head, style, root, length, layer, random);
+  if (style.gravity > 0 && isOverForehead(head, axis)) {
+    return;
+  }
   const float radius =
       style.radius * std::exp(.30f * random.normal()) * mix(.4f, 1.f, std::min(1.f, share * 1.6f));
   const float rise = radius * style.rise * random.between(.75f, 1.35f);
@@ -151,6 +164,9 @@ void addLoose(const Head& head, const Coils& style, Random& random, std::vector<
                        mix(.35f, 1.f, inside) * random.between(.6f, 1.25f);
   const std::vector<Vec3> axis =
       growAxis(head, style, root, length, random.between(.5f, 1.2f), random);
+  if (style.gravity > 0 && isOverForehead(head, axis)) {
+    return;
+  }
   const int count = std::max(8, std::min(90, int(length / (style.radius * .7f))));
   Strand s;
   Vec3 away{0, 0, 0}, speed = scattered(random);

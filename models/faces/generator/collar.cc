@@ -149,14 +149,14 @@ std::vector<Spot> rolled(float angle) {
     spots.push_back(
         {mix(.23f, -.03f, t) + uneven, mix(.048f, .026f, t) + .022f * std::sin(3.1f * t)});
   }
-  spots.push_back({-.038f + uneven, .024f});
-  spots.push_back({-.042f + uneven, -.01f});
+  spots.push_back({-.040f + uneven, .020f});
+  spots.push_back({-.052f + uneven, -.03f});
   return spots;
 }
 
 /** A stand inside, the fold, and the leaf down to its edge. */
 std::vector<Spot> leaf(float fold, float edge, float bulge) {
-  std::vector<Spot> spots{{0, -.01f}, {.6f * fold, .012f}, {fold - .01f, .02f}, {fold, .035f}};
+  std::vector<Spot> spots{{-.06f, -.02f}, {.6f * fold, .012f}, {fold - .01f, .02f}, {fold, .035f}};
   for (int i = 1; i <= 8; i++) {
     const float t = float(i) / 8;
     spots.push_back({mix(fold, edge, t), .040f + bulge * std::sin(2.8f * t)});
@@ -173,8 +173,10 @@ std::vector<Spot> shirtLeaf(float angle) {
 }
 
 std::vector<Spot> jacketLeaf(float angle) {
+  // Towards its ends, 0.54 from the middle, it narrows into the fold of the lapel.
   const float front = .5f + .5f * std::cos(angle);
-  return leaf(.11f - .06f * sq(front), -.17f - .05f * sq(front), .012f);
+  const float end = smoothstep(.52f, .95f, std::min(angle, kTurn - angle));
+  return leaf(.11f - .06f * sq(front), mix(-.02f, -.19f, end), .012f);
 }
 
 void addLapel(const Surface& surface, const Character& c, float side, float top, Mesh& out) {

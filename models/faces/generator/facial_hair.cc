@@ -29,17 +29,23 @@ void addShort(std::vector<Strand>& out, Vec3 root, Vec3 n, Vec3 along, float len
 void addBrows(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   Random random(c.seed + 1000);
-  const int count = int(1300 * c.browThickness);
+  const int count = int(1150 * c.browThickness);
   const Vec3 eye = head.eyesAtRest()[1].centre;
   for (int side = -1; side <= 1; side += 2) {
     for (int i = 0; i < count; i++) {
-      const float t = std::pow(random.uniform(), .85f);  // 0 at the nose, 1 at the tail
+      const float t = random.uniform();  // 0 at the nose, 1 at the tail
       const float x = eye.x - .175f + .345f * t;
       const float arch = eye.y + .158f + c.browHeight + .050f * std::sin(2.3f * std::pow(t, 1.1f)) -
                          .040f * t * t + (c.browAngle + .03f) * (t - .4f) + (side > 0 ? .004f : 0);
       const float half = .037f * c.browThickness * (1 - .70f * smoothstep(.35f, 1.f, t)) *
                          (.65f + .35f * smoothstep(0.f, .18f, t));
-      const float v = clampTo(random.normal() * .62f, -1.5f, 1.5f);
+      const float v = clampTo(random.normal() * .70f, -1.7f, 1.7f);
+      // Sparse at both ends, with gaps.
+      if (random.uniform() > (.45f + .55f * smoothstep(0.f, .22f, t)) *
+                                 (1 - .55f * smoothstep(.65f, 1.f, t)) *
+                                 (.65f + .7f * noise({40 * t, 3 * v, float(side)}))) {
+        continue;
+      }
       Vec3 root, n;
       if (!head.onFront(float(side) * x, arch + v * half, root, n)) {
         continue;
@@ -49,8 +55,8 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       const float up = mix(.70f, .10f, smoothstep(0, .25f, t)) - .45f * v * smoothstep(.1f, .5f, t);
       const Vec3 along =
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
-      addShort(out, root, n, along, .058f * random.between(.5f, 1.15f) * (1 - .25f * t), .10f,
-               .0010f, c.brow, random);
+      addShort(out, root, n, along, .054f * random.between(.45f, 1.15f) * (1 - .3f * t), .12f,
+               .0008f, c.brow * 1.15f, random);
     }
   }
 }
@@ -63,11 +69,11 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
     const float s = side == 1 ? 1.f : -1.f;
     for (int row = 0; row < 2; row++) {
       const bool upper = row == 0;
-      const int count = upper ? 130 : 60;
+      const int count = upper ? 130 : 44;
       for (int i = 0; i < count; i++) {
         const float t = (float(i) + random.uniform()) / float(count);
         const float x = mix(head.innerCorner() * .80f, head.outerCorner() * .98f, t);
-        const float y = head.lid(upper, x) + (upper ? .004f : -.006f);
+        const float y = head.lid(upper, x) + (upper ? .004f : -.018f);
         Vec3 p, n;
         if (!head.onFront(eye.centre.x + s * x, eye.centre.y + y, p, n)) {
           continue;
@@ -84,7 +90,7 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
           dir = normalize(dir + Vec3{0, upper ? .24f : -.05f, -.06f});
         }
         strand.root = strand.tip = mix(Vec3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
-        strand.radius = upper ? .0015f : .0008f;
+        strand.radius = upper ? .0015f * std::min(1.f, .4f + .6f * c.lashes) : .0006f;
         strand.taper = .2f;
         strand.onSkin = true;
         out.push_back(std::move(strand));
@@ -170,8 +176,10 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     const float chin = smoothstep(m.mouth.y + .05f, m.chin + .08f, root.y);
     const float thick = smoothstep(.1f, .7f, beardMask(head, root));
     const float below = smoothstep(m.chin + .02f, m.chin - .18f, root.y + .25f * std::fabs(x));
-    const float length = c.beard * mix(.12f, .26f, chin) * mix(.45f, 1.f, thick) *
-                         (1 - .65f * below) * random.between(.5f, 1.25f);
+    const float length =
+        c.beard * mix(.12f, .26f, chin) * mix(.45f, 1.f, thick) * (1 - .65f * below) *
+        (1 - .5f * smoothstep(.30f, .50f, std::fabs(x)) * smoothstep(m.mouth.y, m.chin, y)) *
+        random.between(.5f, 1.25f);
     addBeardHair(head, root, n, length, random, out);
   }
 }

@@ -25,8 +25,8 @@ struct Style {
 Style styleOf(const Character& c) {
   switch (c.hair) {
     case Hair::kShort:
-      return {120000, 1500, .40f, .45f, .50f,  .72f, .34f,
-              .03f,   .10f, .11f, .64f, .024f, .34f, .0012f};
+      return {120000, 1500, .40f, .35f, .50f,  .72f, .34f,
+              .03f,   .06f, .11f, .64f, .024f, .34f, .0012f};
     case Hair::kLong:
       return {190000, 1500,  3.1f, .06f, .34f,  .80f, .22f,
               .10f,   .035f, .13f, .66f, .060f, .62f, .0014f};
@@ -47,7 +47,8 @@ struct Guide {
 };
 
 bool isFringe(const Character& c, Vec3 p) {
-  return c.hair == Hair::kBob && c.age < .5f && p.z > .18f && std::fabs(p.x) < .40f;
+  return c.hair == Hair::kBob && c.age < .5f && p.z > .18f + .16f * (noise(p * 70) - .5f) &&
+         std::fabs(p.x) < .40f;
 }
 
 /**

@@ -80,6 +80,8 @@ float hairLength(const Head& head, Vec3 p) {
       return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up));
     case Hair::kAfro:
       return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .72f, up));
+    case Hair::kCurls:
+      return mix(1.f, .68f, smoothstep(.35f, .85f, up));
     case Hair::kReceding:
       return mix(.35f, 1.f, smoothstep(-.15f, .15f, up));
     default:
