@@ -28,14 +28,14 @@ const USAGE = `npm run faces:make -- [id...] [options]
 Renders the default faces, or the named ones. Finished portraits are kept, so you can interrupt it.
 
   --size PIXELS   width and height (1024)
-  --samples N     camera rays per pixel and axis (1)
-  --rays N        rays from each of these hits to a lamp (8)
+  --samples N     camera rays per pixel and axis (2)
+  --rays N        rays from each of these hits to a lamp (6)
   --out FOLDER    output folder (models/faces)`;
 
 const { values, positionals } = readArguments(USAGE, {
   size: { type: 'string', default: '1024' },
-  samples: { type: 'string', default: '1' },
-  rays: { type: 'string', default: '8' },
+  samples: { type: 'string', default: '2' },
+  rays: { type: 'string', default: '6' },
   out: { type: 'string', default: path.join(ROOT, 'models/faces') },
 });
 

@@ -239,9 +239,9 @@ std::vector<unsigned char> develop(const Picture& picture, int samples, uint32_t
       sum = sum * (1.f / float(samples * samples));
       const float u = (float(x) + .5f) / float(size) * 2 - 1,
                   v = (float(y) + .5f) / float(size) * 2 - 1;
-      sum = sum * (1 - .10f * smoothstep(.7f, 1.4f, std::sqrt(u * u + v * v)));
+      sum = sum * (1 - .22f * smoothstep(.55f, 1.5f, std::sqrt(u * u + v * v)));
       // Grain: a little of each colour, more of all together.
-      const float grain = .0055f * random.normal();
+      const float grain = .0075f * random.normal();
       const float c[3] = {sum.x, sum.y, sum.z};
       for (size_t k = 0; k < 3; k++) {
         const float value = c[k] + grain + .0025f * random.normal();

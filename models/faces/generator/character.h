@@ -54,6 +54,8 @@ struct Character {
   float yaw = 0, pitch = 0, roll = 0;
   /** Which side the key light is on: -1 or 1. */
   float lightSide = -1;
+  /** Strength of the lamps: dark skin is exposed longer. */
+  float exposure = 1;
 };
 
 /** @returns the character with that id, or null */

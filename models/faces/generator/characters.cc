@@ -29,7 +29,7 @@ Character ava() {
   c.backdropLight = {.60f, .56f, .52f};
   c.backdropDark = {.24f, .20f, .19f};
   c.yaw = .05f;
-  c.lipLine = .33f;
+  c.lipLine = .6f;
   c.parting = .20f;
   c.hairFall = -1.75f;
   c.hairline = -.06f;
@@ -96,6 +96,7 @@ Character mei() {
   c.lidCrease = .45f;
   c.hairline = -.04f;
   c.hairFall = -.72f;
+  c.exposure = .95f;
   c.seed = 33;
   c.smile = .024f;
   c.lipLine = .33f;
@@ -129,6 +130,7 @@ Character samuel() {
   c.backdropLight = {.62f, .48f, .36f};
   c.backdropDark = {.22f, .16f, .12f};
   c.yaw = -.03f;
+  c.exposure = 1.15f;
   c.seed = 44;
   c.lipLine = .33f;
   c.smile = .03f;
@@ -165,7 +167,8 @@ Character priya() {
   c.hairBehind = -1;
   c.hairline = -.05f;
   c.lightSide = 1;
-  c.lipLine = .42f;
+  c.lipLine = .9f;
+  c.exposure = 1.06f;
   c.seed = 66;
   c.smile = .026f;
   c.smirk = .2f;
@@ -265,8 +268,9 @@ Character amara() {
   c.yaw = .05f;
   c.lightSide = 1;
   c.hairAmount = 1;
+  c.exposure = 1.25f;
   c.seed = 88;
-  c.lipLine = .33f;
+  c.lipLine = .9f;
   c.smile = .028f;
   c.smirk = .2f;
   c.roll = -0.018f;

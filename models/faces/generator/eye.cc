@@ -35,7 +35,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
-  Vec3 albedo = mix(Vec3{.45f, .42f, .405f}, Vec3{.46f, .30f, .27f}, clamp01(corner * 1.3f));
+  Vec3 albedo = mix(Vec3{.40f, .375f, .36f}, Vec3{.46f, .30f, .27f}, clamp01(corner * 1.3f));
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.58f, .22f, .19f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 2.2f) * .45f);
@@ -64,6 +64,10 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
     bulged = normalize(
         mix(d, normalize(d + (d - gaze * dot(d, gaze)) * 1.15f), smoothstep(1.2f, .85f, radius)));
   }
+  // The wet margin of the lower lid lies on the ball: there is no dark gap between them.
+  const float rim = std::max(smoothstep(.009f, .001f, above),
+                             .8f * smoothstep(.016f, .004f, head.outerCorner() - x));
+  albedo = mix(albedo, Vec3{.46f, .25f, .22f}, .85f * rim);
   Shaded out;
   out.albedo = albedo;
   const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
@@ -73,6 +77,9 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
   out.diffuse = light.diffuse * (mix(.20f, .92f, under) * (1 - .45f * clamp01(corners)));
+  const Vec3 least = Vec3{.44f, .40f, .39f} * (rim * smoothstep(.0f, .03f, below));
+  out.diffuse = {std::max(out.diffuse.x, least.x), std::max(out.diffuse.y, least.y),
+                 std::max(out.diffuse.z, least.z)};
   // Reflections of the lamps.
   const Vec3 mirror = bulged * (2 * dot(view, bulged)) - view;
   const float fresnel = .030f + .97f * std::pow(1 - clamp01(dot(bulged, view)), 5.f);

@@ -40,8 +40,9 @@ T take(const std::vector<char>& bytes, size_t& at) {
 Head::Head(const Character& character, const std::string& folder) : c_(character) {
   Quads skin;
   read(folder, skin);
-  sculpt(c_.sculpt, skin, eyesAtRest_);
+  sculpt(c_.sculpt, c_.seed, skin, eyesAtRest_);
   moveMouth(skin);
+  closeLips(skin);
   fitLids(skin);
   for (int i = 0; i < 2; i++) {
     skin = subdivide(skin);
@@ -99,40 +100,6 @@ void Head::read(const std::string& folder, Quads& skin) {
   for (auto& face : skin.faces) {
     for (int& corner : face) {
       corner = take<uint16_t>(topology, at);
-    }
-  }
-}
-
-void Head::fitLids(Quads& skin) {
-  // At rest the upper lid covers a fifth of the iris, and the lower one touches it.
-  const float iris = irisRadius();
-  for (int round = 0; round < 3; round++) {
-    Quads fine = subdivide(subdivide(skin));
-    computeNormals(fine);
-    rest_ = Mesh();
-    rest_.add(fine, Material::kSkin);
-    rest_.build();
-    findLids();
-    const float up = .62f * iris + c_.sculpt.upperLid - lid(true, 0),
-                down = -.98f * iris - c_.sculpt.lowerLid - lid(false, 0);
-    for (Vertex& v : skin.vertices) {
-      const Eye& eye = eyesAtRest_[v.at.x > 0 ? 1 : 0];
-      const Vec3 d = v.at - eye.centre;
-      const float x = v.at.x > 0 ? d.x : -d.x;
-      const float along = std::sqrt(clamp01(
-          1 - sq((x - .5f * (corners_[0] + corners_[1])) / (.5f * (corners_[1] - corners_[0])))));
-      const float far = length(d);
-      if (along <= 0 || d.z < 0 || far > 2 * eye.radius) {
-        continue;
-      }
-      const float upper = lid(true, x), lower = lid(false, x), middle = .5f * (upper + lower);
-      // Half of it has faded a lid's height away.
-      const float moved = d.y > middle ? up * gaussian(d.y, upper, d.y > upper ? .075f : 1.f)
-                                       : down * gaussian(d.y, lower, d.y < lower ? .065f : 1.f);
-      // Along the ball, so that lids neither enter it nor stand off.
-      Vec3 to = d + Vec3{0, moved * along, 0};
-      to = to * (mix(1.f, far / length(to), smoothstep(1.5f, 1.1f, far / eye.radius)));
-      v.at = v.rest = eye.centre + to;
     }
   }
 }

@@ -58,6 +58,9 @@ class Head {
   static constexpr int kLids = 48;
   void read(const std::string& folder, Quads& skin);
   void moveMouth(Quads& skin) const;
+  /** Makes `rest_` from a coarse mesh. */
+  void setRest(const Quads& coarse);
+  void closeLips(Quads& skin);
   void fitLids(Quads& skin);
   void findLandmarks(const Quads& skin);
   void findLids();
@@ -76,7 +79,7 @@ class Head {
 };
 
 /** Gives a head its own proportions. Eyes and vertices are in the head's coordinates. */
-void sculpt(const Sculpt& amounts, Quads& skin, std::array<Eye, 2>& eyes);
+void sculpt(const Sculpt& amounts, uint32_t seed, Quads& skin, std::array<Eye, 2>& eyes);
 /** Clothes over the body: quadrilaterals of the skin, moved outwards and smoothed. */
 void addClothes(const Quads& skin, const Head& head, Mesh& out);
 void addGlasses(const Head& head, Mesh& out);

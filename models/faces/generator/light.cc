@@ -48,6 +48,9 @@ Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_
   lamps_[0] = lampAt(keyAt(head.character()), 5.5f, 6.5f, Vec3{1.f, .94f, .87f} * 14.2f);
   lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.90f, .95f, 1.f} * .62f);
   lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 16.f);
+  for (Lamp& lamp : lamps_) {
+    lamp.radiance = lamp.radiance * head.character().exposure;
+  }
 }
 
 bool Studio::isBlocked(Vec3 p, Vec3 direction, float limit) const {

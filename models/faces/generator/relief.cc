@@ -132,7 +132,7 @@ Relief reliefOf(const Head& head, Vec3 p, float lip) {
                       (noise(k * 41) - .5f) * .0012f + (noise(k * 62) - .5f) * .0009f +
                       (noise(k * 24) - .5f) * .0022f + (noise(k * 9) - .5f) * .0036f;
   const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0042f +
-                        (noise({p.x * 40, p.y * 14, 9}) - .5f) * .0038f +
+                        (noise({p.x * 40, p.y * 14, 9}) - .5f) * .0022f +
                         (noise(k * 60) - .5f) * .0014f;
   Relief out;
   out.folds = (1 - lip) * foldsOf(head, p);

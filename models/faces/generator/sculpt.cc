@@ -24,7 +24,7 @@ Vec3 moveEye(const Sculpt& s, Vec3 p, Vec3 eye) {
 
 }  // namespace
 
-void sculpt(const Sculpt& s, Quads& skin, std::array<Eye, 2>& eyes) {
+void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eyes) {
   const std::array<Eye, 2> old = eyes;
   for (Eye& eye : eyes) {
     eye.radius *= s.eyeSize;
@@ -80,6 +80,11 @@ void sculpt(const Sculpt& s, Quads& skin, std::array<Eye, 2>& eyes) {
       p.x = out * mix(std::fabs(p.x),
                       std::min(std::fabs(p.x), root + (std::fabs(p.x) - root) * s.earsOut), ear);
     }
+    // The halves of a face differ. The lids of both eyes are measured on one, and stay alike.
+    const Vec3 eye = eyes[p.x > 0 ? 1 : 0].centre, q = p * 1.7f + Vec3{float(seed), 0, 3};
+    const float free = smoothstep(.22f, .5f, length(p - eye)) * head;
+    p = p + Vec3{noise(q) - .5f, noise(q + Vec3{0, 9, 0}) - .5f, noise(q + Vec3{0, 0, 9}) - .5f} *
+                (.045f * free);
     v.at = v.rest = p;
   }
 }

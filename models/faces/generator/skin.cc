@@ -67,10 +67,10 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Vec3 lips = c.lips * (.84f + .32f * noise({p.x * 80, p.y * 12, 2})) *
                     (.84f + .36f * fbm(k * 14)) * (1 - .10f * c.age);
   // The upper lip is darker than the lower one, and both towards the seam.
-  const float seam = gaussian(p.y, m.mouth.y, .030f),
+  const float seam = gaussian(p.y, m.mouth.y, .022f),
               over = smoothstep(-.01f, .02f, p.y - m.mouth.y);
   const Vec3 shade =
-      lips * (Vec3{1, 1, 1} - Vec3{.16f, .22f, .20f} * over - Vec3{.20f, .30f, .28f} * seam);
+      lips * (Vec3{1, 1, 1} - Vec3{.07f, .10f, .10f} * over - Vec3{.04f, .06f, .06f} * seam);
   albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
@@ -100,7 +100,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   };
   const Vec3 gradient{slope({e, 0, 0}), slope({0, e, 0}), slope({0, 0, e})};
   // Less light reaches the bottom of pores and folds, and what does is redder.
-  const float cavity = clampTo(70 * here.fine + 16 * here.folds, -.34f, .06f);
+  const float cavity = clampTo(mix(70.f, 34.f, lip) * here.fine + 16 * here.folds, -.34f, .06f);
   out.albedo = out.albedo * (Vec3{1, 1, 1} + Vec3{.85f, 1.05f, 1.1f} * cavity);
   const auto bumped = [&](float amount) {
     const Vec3 g = gradient * amount;
@@ -116,7 +116,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
       c.gloss * oily * (.5f + .6f * noise(rotated(p) * 45) + .3f * noise(rotated(p) * 110));
   if (lip > 0) {
     gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .33f, lip), .6f,
-             mix(gloss.amount, .80f, lip)};
+             mix(gloss.amount, .50f, lip)};
   }
   const Vec3 wet = p - head.eyesAtRest()[p.x > 0 ? 1 : 0].centre;
   const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);
