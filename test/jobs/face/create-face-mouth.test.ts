@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import sharp from 'sharp';
 import { decodeFaceAsset, type FaceLimits } from '../../../src/media/face-asset.ts';
-import { UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
+import { LOWER_OUTER, UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
+import { curveThrough } from '../../../src/jobs/face/imaging/curve.ts';
 import { rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { mouthTints } from '../../../src/jobs/face/regions/mouth-interior.ts';
@@ -24,9 +25,13 @@ test('an open mouth is closed and its teeth are kept, in colour and in black and
     const [left, right] = [at(parts, 78), at(parts, 308)];
     const lip =
       parts.neutral[Math.round(at(parts, 17)[1] - 3) * 512 + Math.round(at(parts, 17)[0])]!;
+    const outline = curveThrough(
+      LOWER_OUTER.map((i) => ({ x: at(parts, i)[0], y: at(parts, i)[1] })),
+    );
     for (let x = Math.ceil(left[0] + 6); x < right[0] - 6; x++) {
+      const edge = outline(x) - 2;
       const y = Math.round(left[1] + ((right[1] - left[1]) * (x - left[0])) / (right[0] - left[0]));
-      for (let dy = -4; dy <= 14; dy++) {
+      for (let dy = -4; y + dy < edge; dy++) {
         const luma = parts.neutral[(y + dy) * 512 + x]!;
         assert.ok(luma < lip + 60, `a tooth shows at ${x}, ${y + dy}`);
         assert.ok(luma > lip - 60, `the dark of the mouth shows at ${x}, ${y + dy}`);

@@ -20,6 +20,7 @@ import {
 } from '../detect/landmarks.ts';
 import { MouthFrame } from './mouth-frame.ts';
 import { snapToLipSeam } from './lip-seam.ts';
+import { colourLips, lipColours } from './lip-colour.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
 import type { Rgb } from '../imaging/patch.ts';
@@ -71,10 +72,13 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const relax = Math.min(1, Math.max(gap / WIDE_GAP, smile));
   const closer = new SmileCloser(points, frame, relax, narrow);
   const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
-  closer.drawSeam(closed, Math.max(1, 1 / scale));
   const moved = closer.move(points);
+  const colours = lipColours(image, points, dilate(opening, 2));
+  if (colours) {
+    colourLips(closed, moved, colours, Math.max(smile, smoothstep(...COLOURED_GAP, gap)));
+  }
+  closer.drawSeam(closed, Math.max(1, 1 / scale));
   softenFolds(closed, moved, Math.max(smile, 0.5 * relax));
-  completeUpperLip(closed, moved, lowerLip(closed, moved), Math.max(smile, relax));
   return { image: closed, points: moved, opening, gap, smile: Math.max(smile, 0.4) };
 }
 
@@ -86,6 +90,8 @@ const RELAX_CLOSED = 0.6;
 const LEAST_RELAX = 0.06;
 /** Widths of the mouth: a gap of a broad smile. */
 const WIDE_GAP = 0.18;
+/** Gaps in widths of the mouth: lips that part a little keep their colours. */
+const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
 /** Width of a mouth at rest in eye distances, and by how much a smile's may shrink. */
 const NEUTRAL_WIDTH = 0.55;
 const LEAST_NARROW = 0.05;

@@ -16,24 +16,13 @@ import {
   px,
   py,
 } from '../detect/landmarks.ts';
+import { lipShape, type LipShape } from './lip-shape.ts';
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
-// How far each lip moves, share of the gap. The sum is slightly above 1, so that the lips meet. The
-// lower lip moves more, with the jaw.
-const UPPER_SHARE = 0.46;
-const LOWER_SHARE = 0.56;
-
-/**
- * A grin draws the lips straight and thick up to the corners. How far their outer edges move away
- * from the seam when it closes: fuller in the middle (the upper lip at its two peaks), finer towards
- * the corners. Shares of the half width, at these distances from the middle.
- */
-const PEAK = 0.05;
-const DIP = 0.03;
-const TAPER = 0.07;
-const PEAK_AT = 0.24;
-/** How far the skin beyond the lips goes with them, share of the half width. */
-const SKIN_REACH = 0.45;
+/** How far the upper lip moves, share of the gap. The lower one moves more, with the jaw. */
+const UPPER_SHARE = 0.45;
+/** Most that the upper lip moves, share of the skin between it and the nose. */
+const MOST_OF_ROOM = 0.45;
 
 /** Share of the corners' lift that a relaxed smile loses. */
 const LOWERED = 0.62;
@@ -54,6 +43,8 @@ export class SmileCloser {
   readonly #upperInner: Curve;
   readonly #lowerInner: Curve;
   readonly #lowerOuter: Curve;
+  readonly #rest: LipShape;
+  readonly #isOpen: boolean;
   readonly #left: number;
   readonly #right: number;
   readonly #noseY: number;
@@ -64,8 +55,6 @@ export class SmileCloser {
   readonly #narrow: number;
   /** How far the corners lie above the middle of the mouth, pixels. */
   readonly #cornerLift: number;
-  /** The widest gap, pixels. */
-  readonly #gapMost: number;
 
   /**
    * @param relax share of the smile that is taken back at the corners, 0..1
@@ -95,12 +84,20 @@ export class SmileCloser {
     this.#right = upper.at(-1)!.x;
     this.#noseY = frame.local(points, [NOSE_BASE])[0]!.y;
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
-    this.#gapMost = Math.max(...gaps.map(({ y }) => y));
+    const widest = Math.max(...gaps.map(({ y }) => y)) / (2 * frame.halfWidth);
+    this.#isOpen = widest > 1e-3;
+    const room = MOST_OF_ROOM * (this.#upperOuter(0) - this.#noseY);
+    const share = Math.min(
+      UPPER_SHARE,
+      Math.max(0.1, room / (2 * widest * frame.halfWidth + 1e-3)),
+    );
+    this.#rest = lipShape(points, frame, widest, share);
     this.#relax = relax;
     this.#narrow = narrow * relax;
     this.#cornerLift = Math.max(0, middle[5]!.y - (middle[0]!.y + middle[10]!.y) / 2);
     this.#seam = through(
-      middle.map(({ x }) => {
+      Array.from({ length: 41 }, (_, k) => {
+        const x = ((k - 20) / 20) * frame.halfWidth;
         const up = this.#forward(x, this.#upperInner(x), false);
         const low = this.#forward(x, this.#lowerInner(x), true);
         return { x: (up.x + low.x) / 2, y: (up.y + low.y) / 2 };
@@ -127,30 +124,28 @@ export class SmileCloser {
    * @param low whether it belongs to the lower lip's side
    */
   #forward(u: number, v: number, low: boolean): Point {
-    const gap = this.#gapAt(u);
     const { halfWidth } = this.#frame;
-    let dy = 0;
-    if (low) {
-      const outer = this.#lowerOuter(u);
-      const inner = this.#lowerInner(u);
-      let share =
-        v < outer
-          ? 0.7 + 0.3 * clamp((outer - v) / (outer - inner + 1e-3), 0, 1)
-          : 0.3 + 0.4 * (1 - smoothstep(0, 1, (v - outer) / Math.max(1, this.#chinY - outer)));
-      if (v > this.#chinY) {
-        share = 0.3 * (1 - smoothstep(0, 1, (v - this.#chinY) / (1.2 * halfWidth)));
-      }
-      dy = -LOWER_SHARE * gap * share;
-    } else {
-      const outer = this.#upperOuter(u);
-      const inner = this.#upperInner(u);
-      const share =
-        v > outer
-          ? 0.6 + 0.4 * clamp((v - outer) / (inner - outer + 1e-3), 0, 1)
-          : 0.6 * (1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY)));
-      dy = UPPER_SHARE * gap * share;
+    // Each lip is stretched from its edges in the picture to those at rest.
+    const outer = low ? this.#lowerOuter(u) : this.#upperOuter(u);
+    const inner = low ? this.#lowerInner(u) : this.#upperInner(u);
+    const gap = this.#gap(u);
+    const closing = gap > 0.5 ? this.#gapAt(u) / gap : 1;
+    const within = this.#isOpen ? (this.#rest.seam(u) - inner) * closing : 0;
+    const edge = this.#isOpen ? (low ? this.#rest.lower(u) - outer : this.#upperEdge(u, outer)) : 0;
+    const depth = clamp(
+      (v - outer) / (low ? Math.min(inner - outer, -1) : Math.max(inner - outer, 1)),
+      0,
+      1,
+    );
+    let dy = edge + (within - edge) * depth;
+    if (low && v > outer) {
+      dy *=
+        v > this.#chinY
+          ? 0.43 * (1 - smoothstep(0, 1, (v - this.#chinY) / (1.2 * halfWidth)))
+          : 1 - 0.57 * smoothstep(0, 1, (v - outer) / Math.max(1, this.#chinY - outer));
+    } else if (!low && v < outer) {
+      dy *= 1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY));
     }
-    dy += this.#lipShape(u, v, low);
     // The corners of a smile move inwards and down a little.
     const r = Math.abs(u) / halfWidth;
     const near =
@@ -163,46 +158,34 @@ export class SmileCloser {
     return { x: u - Math.sign(u) * inwards, y: v + dy };
   }
 
-  /** How far the outer edge of a lip moves to get its bow and its fine ends back, pixels. */
-  #lipShape(u: number, v: number, low: boolean): number {
-    const { halfWidth } = this.#frame;
-    const inner = low ? this.#lowerInner(u) : this.#upperInner(u);
-    const outer = low ? this.#lowerOuter(u) : this.#upperOuter(u);
-    const way = low ? 1 : -1;
-    const thickness = Math.max(0.08 * halfWidth, (outer - inner) * way);
-    const beyond = (v - inner) * way;
-    const r = Math.abs(u) / halfWidth;
-    if (beyond <= 0 || beyond > thickness + SKIN_REACH * halfWidth || r > 1.5) {
-      return 0;
-    }
-    // All of it at the edge, none at the seam, and less and less in the skin beyond.
-    const share =
-      smoothstep(0, thickness, beyond) *
-      (1 - smoothstep(thickness, thickness + SKIN_REACH * halfWidth, beyond));
-    const bump = (at: number, width: number): number => Math.exp(-(((r - at) / width) ** 2));
-    const taper = TAPER * bump(0.75, 0.28);
-    const outwards = low
-      ? 0.5 * PEAK * bump(0, 0.4) - taper
-      : PEAK * bump(PEAK_AT, 0.16) - DIP * bump(0, 0.1) - taper;
-    const opening = clamp(this.#gapMost / (0.3 * halfWidth), 0, 1);
-    return way * outwards * halfWidth * share * opening;
+  /** How far the upper lip's outer edge moves: the skin below the nose would fold if it rose more. */
+  #upperEdge(u: number, outer: number): number {
+    return Math.max(this.#rest.upper(u) - outer, -MOST_OF_ROOM * Math.max(0, outer - this.#noseY));
   }
 
   /**
-   * The inverse of #forward: Newton's method along y, fixed-point iteration along x. Both
-   * displacements are small against their extent.
+   * The inverse of #forward: Newton's method along y, fixed-point iteration along x. Where the
+   * slope changes abruptly, at the edge of a lip, Newton's method may alternate between its sides:
+   * bisection follows.
    */
   #inverse(u: number, v: number, low: boolean): Point {
     let x = u;
     let y = v;
-    for (let k = 0; k < 5; k++) {
+    for (let k = 0; k < 8; k++) {
       const here = this.#forward(x, y, low);
       if (Math.abs(u - here.x) + Math.abs(v - here.y) < 0.01) {
-        break;
+        return { x, y };
       }
       const slope = (this.#forward(x, y + 0.5, low).y - here.y) * 2;
       x += u - here.x;
-      y += (v - here.y) / Math.max(0.5, slope);
+      y += (v - here.y) / Math.max(0.4, slope);
+    }
+    let [from, to] = [v - this.#frame.halfWidth, v + this.#frame.halfWidth];
+    for (let k = 0; k < 16; k++) {
+      y = (from + to) / 2;
+      const here = this.#forward(x, y, low);
+      x += u - here.x;
+      [from, to] = here.y < v ? [y, to] : [from, y];
     }
     return { x, y };
   }

@@ -1,0 +1,97 @@
+// Lips at rest, made from those of a smile: their colours and their thickness.
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import {
+  LOWER_INNER,
+  LOWER_OUTER,
+  UPPER_INNER,
+  UPPER_OUTER,
+  py,
+} from '../../../src/jobs/face/detect/landmarks.ts';
+import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
+import { colourLips, lipColours } from '../../../src/jobs/face/regions/lip-colour.ts';
+import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
+import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
+import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
+
+const SIZE = 512;
+const SKIN: Rgb = [205, 160, 135];
+const { landmarks } = syntheticParts();
+const nothing = plane(SIZE, SIZE);
+
+/** @returns skin, with `paint` where it gives a colour */
+function drawn(paint: (x: number, y: number) => Rgb | undefined): RgbImage {
+  const image = rgbImage(SIZE, SIZE);
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    image.data.set(paint(i % SIZE, Math.floor(i / SIZE)) ?? SKIN, i * 3);
+  }
+  return image;
+}
+
+const inLowerLip = (y: number): boolean =>
+  y > py(landmarks, LOWER_INNER[5]) && y < py(landmarks, LOWER_OUTER[5]);
+
+describe('lips at rest', () => {
+  test('lose the streak of a highlight, and keep hair that hangs over them', () => {
+    const lip: Rgb = [178, 98, 92];
+    const from = py(landmarks, LOWER_INNER[5]);
+    const streak = Math.round(from + 0.6 * (py(landmarks, LOWER_OUTER[5]) - from));
+    const image = drawn((x, y) => {
+      if (Math.abs(x - 236) < 8) {
+        return [30, 22, 20];
+      }
+      if (Math.abs(y - streak) <= 1 && Math.abs(x - 262) < 12) {
+        return [250, 240, 238];
+      }
+      return inLowerLip(y) ? lip : undefined;
+    });
+    const colours = lipColours(image, landmarks, nothing)!;
+    const before = image.data[(streak * SIZE + 262) * 3 + 1]!;
+    colourLips(image, landmarks, colours, 1);
+    const after = image.data[(streak * SIZE + 262) * 3 + 1]!;
+    assert.ok(before === 240 && after < 165, `green of the streak ${before}, then ${after}`);
+    assert.ok(image.data[(streak * SIZE + 236) * 3]! < 90, 'the hair has become lip');
+  });
+
+  test('are red where a smile has made them pale, and not blue in a blue light', () => {
+    const image = drawn((_, y) => (inLowerLip(y) ? [196, 152, 150] : undefined));
+    const { lower, upper } = lipColours(image, landmarks, nothing)!;
+    for (const [r, g, b] of [lower, upper]) {
+      assert.ok(r / g > 1.38, `red ${r} and green ${g} of pale lips at rest`);
+      assert.ok(b < g, `blue ${b} and green ${g}`);
+    }
+    assert.ok(upper[0] < 0.92 * lower[0], 'the upper lip faces down and is darker');
+  });
+
+  test('are not measured where there is only the dark of an opening', () => {
+    const image = drawn((_, y) => (inLowerLip(y) ? [38, 14, 14] : undefined));
+    assert.equal(lipColours(image, landmarks, nothing), undefined);
+  });
+
+  test('are thicker than those of a broad smile, and meet', () => {
+    const points = landmarks.slice();
+    const centre = (points[61 * 3]! + points[291 * 3]!) / 2;
+    // Stretched by a half, and parted by 24 pixels.
+    for (const index of new Set([...UPPER_INNER, ...UPPER_OUTER, ...LOWER_INNER, ...LOWER_OUTER])) {
+      points[index * 3] = centre + (points[index * 3]! - centre) * 1.5;
+    }
+    const ends = new Set<number>([
+      UPPER_INNER[0],
+      UPPER_INNER[10],
+      LOWER_OUTER[0],
+      LOWER_OUTER[10],
+    ]);
+    for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !ends.has(i))) {
+      points[index * 3 + 1]! += 24;
+    }
+    const frame = new MouthFrame(points);
+    const { seam, upper, lower } = lipShape(points, frame, 24 / (2 * frame.halfWidth), 0.45);
+    const smiling = (inner: readonly number[], outer: readonly number[]): number =>
+      Math.abs(py(points, inner[5]!) - py(points, outer[5]!));
+    const above = (seam(0) - upper(0)) / smiling(UPPER_INNER, UPPER_OUTER);
+    const below = (lower(0) - seam(0)) / smiling(LOWER_INNER, LOWER_OUTER);
+    assert.ok(above > 1.05 && above < 1.9, `upper lip ${above}`);
+    assert.ok(below > 1.02 && below < 1.9, `lower lip ${below}`);
+  });
+});
