@@ -68,7 +68,7 @@ constexpr float CHEEK = 1.9f;
 /** Share of the upper lip's movement that the wings of the nose follow. */
 constexpr float NOSTRILS = .13f;
 /** Share of a crooked mouth's slope that rounding takes away. */
-constexpr float LEVELLED = .8f;
+constexpr float LEVELLED = .9f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -163,7 +163,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // Opening lips take the smile out of their line.
   const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open}));
   // A crooked mouth becomes more even: most when it rounds.
-  const float even = clamp01(std::max({LEVELLED * a.round, .6f * a.jaw, .5f * a.open}));
+  const float even = clamp01(std::max({LEVELLED * a.round, .8f * a.jaw, .75f * a.open}));
 
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
