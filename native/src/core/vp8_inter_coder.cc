@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "core/block_change.h"
@@ -160,7 +161,9 @@ void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<cons
             make_steps(std::min(dc, 132), ac, ROUND_CHROMA)};
   std::fill(above_.begin(), above_.end(), Context{});
   for (auto& counts : counts_) {
-    counts.fill(0);
+    for (auto& of_context : counts) {
+      of_context.fill(0);
+    }
   }
   for (int by = 0; by < rows_; by++) {
     left_ = {};
@@ -262,16 +265,14 @@ void InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, int type
   uint32_t* to = scratch.tokens.data() + scratch.token_count;
   const auto append = [&](int i, uint32_t token, uint32_t extra) {
     const uint32_t at = uint32_t(type * 8 + BANDS[size_t(i)]) * 3 + context;
-    counts_[at][token]++;
-    counts_[at][12] += after_zero;
+    counts_[after_zero][at][token]++;
     *to++ = at | token << 7 | after_zero << 11 | extra << 12;
   };
   for (int i = first; i < end; i++) {
     const int level = levels[size_t(i)];
     const uint32_t size = uint32_t(std::abs(level)), sign = level < 0;
-    if (size == 0) {
-      append(i, ZERO, 0);
-    } else if (size < CATEGORIES[0].base) {
+    // ZERO like the small levels: which of them it is cannot be predicted.
+    if (size < CATEGORIES[0].base) {
       append(i, size, sign);
     } else {
       uint32_t category = 0;
@@ -290,12 +291,16 @@ void InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, int type
 }
 
 void InterCoder::store_block(int bx, int by, const uint8_t* pixels) {
-  for (int p = 0; p < 3; p++) {
-    const int side = p == 0 ? 16 : 8;
-    for (int y = 0; y < side; y++, pixels += side) {
-      std::memcpy(reference(p, bx * side, by * side + y), pixels, size_t(side));
+  // Sizes that the compiler knows: a row is one instruction.
+  const auto store = [&]<size_t SIDE>(size_t plane, std::integral_constant<size_t, SIDE>) {
+    uint8_t* to = reference(int(plane), bx * int(SIDE), by * int(SIDE));
+    for (size_t y = 0; y < SIDE; y++, pixels += SIDE, to += strides_[plane]) {
+      std::memcpy(to, pixels, SIDE);
     }
-  }
+  };
+  store(0, std::integral_constant<size_t, 16>{});
+  store(1, std::integral_constant<size_t, 8>{});
+  store(2, std::integral_constant<size_t, 8>{});
 }
 
 /** Filters the edges of the blocks that moved, and extends the borders. */

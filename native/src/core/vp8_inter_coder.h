@@ -138,8 +138,8 @@ class InterCoder {
   std::array<Steps, 3> steps_;  // luma, Y2, chroma
   std::vector<Context> above_;
   Context left_{};
-  /** Counts of tokens by context; the last ones are of tokens that cannot be an end of block. */
-  std::array<std::array<uint32_t, 13>, CONTEXTS> counts_{};
+  /** Counts of tokens by context; apart those after a zero, which cannot be an end of block. */
+  std::array<std::array<std::array<uint32_t, 12>, CONTEXTS>, 2> counts_{};
   std::array<uint8_t, BLOCK_BYTES> padded_{};
 };
 

@@ -101,14 +101,19 @@ size_t InterCoder::write_frame(int quantizer, const Scratch& scratch, std::span<
 void InterCoder::update_probabilities(BoolWriter& writer) {
   const auto& cost = costs();
   for (size_t context = 0; context < CONTEXTS; context++) {
-    const auto& n = counts_[context];
+    std::array<uint32_t, 12> n = counts_[0][context];
+    uint32_t after_zero = 0;
+    for (size_t token = 0; token < n.size(); token++) {
+      after_zero += counts_[1][context][token];
+      n[token] += counts_[1][context][token];
+    }
     std::array<std::array<uint32_t, 2>, NODES> branches{};
     const uint32_t four = n[3] + n[4], low = n[5] + n[6], high = n[9] + n[10], middle = n[7] + n[8],
                    categories = low + middle + high;
     const uint32_t beyond_one = n[2] + four + categories, not_zero = n[1] + beyond_one,
                    not_end = n[0] + not_zero;
     if (not_end + n[END] > 0) {
-      branches = {{{n[END], not_end - n[12]},
+      branches = {{{n[END], not_end - after_zero},
                    {n[0], not_zero},
                    {n[1], beyond_one},
                    {n[2] + four, categories},
