@@ -38,15 +38,17 @@ uint8_t grey(int value) {
 }
 
 /**
+ * The displacement of a tile's pixel: between nodes first across, then down in equal steps.
  * @param step nodes between those used: 1 for luma, 2 for chroma, whose displacements are halved
  */
 inline int displacement(const int16_t* nodes, int columns, int step, int row, int column) {
-  const int k = column / NODE_STEP * step, f = column % NODE_STEP, shift = step == 1 ? 2 : 3;
+  const int k = column / NODE_STEP * step, f = column % NODE_STEP;
   const int16_t* bottom = nodes + columns * step;
-  const int left = (nodes[k] * (NODE_STEP - row) + bottom[k] * row) >> shift;
-  const int right =
-      f == 0 ? left : (nodes[k + step] * (NODE_STEP - row) + bottom[k + step] * row) >> shift;
-  return (left * (NODE_STEP - f) + right * f) >> 2;
+  const auto across = [&](const int16_t* from) {
+    return from[k] * (NODE_STEP - f) + (f == 0 ? 0 : from[k + step] * f);
+  };
+  const int first = across(nodes);
+  return (first + ((across(bottom) - first) >> 2) * row) >> (step == 1 ? 2 : 3);
 }
 
 void warp_luma(const LumaPlane& source, const Nodes& nodes, int x, int y, uint8_t* out,
