@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
 
 const PIXELS = SIZE * SIZE;
 /** V of the inside of a mouth without other colours. */
@@ -112,7 +112,8 @@ describe('lips', () => {
       const row = PIXELS * 1.25 + (v / 2) * (SIZE / 2);
       neutral.fill(red, row + from!, row + to!);
     }
-    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+    const limits = { ...syntheticParts().limits, shift: 12 };
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks, limits })));
     /** Rows of luma in the middle that are as red as a lip, above the opening or the seam. */
     const redRows = (shape: object): number => {
       const { picture } = canvas.show(shape);
@@ -124,6 +125,17 @@ describe('lips', () => {
     assert.equal(redRows({}), 0);
     const rows = redRows(VISEMES.oo);
     assert.ok(rows >= 8 && rows <= 18, `${rows} rows of red above the opening`);
+    // However the head lies on the grid of blocks, the red has no hole.
+    for (let shiftY = -10; shiftY <= 10; shiftY++) {
+      const { picture } = canvas.show(VISEMES.oo, 1, poseOf({ shiftY }));
+      for (let x = 236; x <= 276; x += 4) {
+        const lip = Array.from({ length: 40 }, (_, i) => {
+          const v = picture[chroma(x, 290 + 2 * i)]!;
+          return v > (skin + red) / 2 ? 'r' : '-';
+        }).join('');
+        assert.match(lip, /^-*r*-*$/, `${lip} at ${x}, the head ${shiftY} lower`);
+      }
+    }
   });
 
   test('lips as pale as the skin are redder when they protrude, and dark skin keeps its own', () => {
