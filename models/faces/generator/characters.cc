@@ -10,7 +10,7 @@ Character ava() {
   c.sculpt = {.faceWidth = .96f,
               .eyeSize = 1.10f,
               .mouthWidth = 1.10f,
-              .jawTaper = .10f,
+              .jawTaper = .15f,
               .chinTaper = .08f,
               .cheeks = .03f};
   c.browThickness = .70f;
@@ -23,7 +23,7 @@ Character ava() {
   c.cloth = {.36f, .10f, .11f};
   c.clothes = Clothes::kCrew;
   c.hair = Hair::kLong;
-  c.freckles = .5f;
+  c.freckles = .85f;
   c.lashes = 1.25f;
   c.makeup = .4f;
   c.backdropLight = {.60f, .56f, .52f};
@@ -34,7 +34,7 @@ Character ava() {
   c.hairFall = -1.75f;
   c.hairline = -.06f;
   c.seed = 11;
-  c.smile = .03f;
+  c.smile = .034f;
   c.smirk = .15f;
   c.roll = .018f;
   return c;
@@ -61,7 +61,7 @@ Character noah() {
   c.backdropDark = {.15f, .19f, .23f};
   c.yaw = -.04f;
   c.seed = 22;
-  c.smile = .026f;
+  c.smile = .034f;
   c.smirk = -0.25f;
   c.roll = -0.015f;
   return c;
@@ -98,7 +98,7 @@ Character mei() {
   c.hairFall = -.72f;
   c.exposure = .95f;
   c.seed = 33;
-  c.smile = .024f;
+  c.smile = .034f;
   c.lipLine = .33f;
   c.smirk = -0.12f;
   c.roll = -0.018f;
@@ -133,7 +133,7 @@ Character samuel() {
   c.exposure = 1.15f;
   c.seed = 44;
   c.lipLine = .33f;
-  c.smile = .03f;
+  c.smile = .042f;
   c.smirk = .15f;
   c.roll = .012f;
   return c;
@@ -200,7 +200,7 @@ Character walter() {
   c.yaw = .04f;
   c.lightSide = 1;
   c.seed = 77;
-  c.smile = .024f;
+  c.smile = .032f;
   c.smirk = .3f;
   c.roll = -0.012f;
   return c;
@@ -233,7 +233,7 @@ Character ruth() {
   c.hairline = -.05f;
   c.lightSide = 1;
   c.seed = 55;
-  c.smile = .032f;
+  c.smile = .036f;
   c.smirk = -0.2f;
   c.roll = .018f;
   return c;

@@ -19,7 +19,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                .55f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .35f * spot(p, 0, m.chin + .10f, .14f, .09f) + .25f * spot(p, 0, .42f, .25f, .12f)) +
       .85f * at.masks[1] + .9f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
-      1.0f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f);
+      (.6f + .4f * c.age) * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f);
   albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.3f, 1.2f));
   // The forehead and temples are yellower, the beard's area cooler.
   albedo = mix(albedo, albedo * Vec3{1.f, 1.01f, .92f}, .6f * spot(p, 0, .55f, .5f, .22f));
@@ -55,8 +55,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                  beard * std::min(.8f, .25f + c.beard) * (.7f + .6f * noise(k * 60)));
   }
   // Moles, and spots of age.
-  albedo = mix(albedo, c.skin * Vec3{.30f, .20f, .17f},
-               .75f * smoothstep(.55f, .8f, scattered(k * 3.1f + Vec3{.5f, 0, 0}, .055f)));
+  albedo = mix(albedo, c.skin * Vec3{.42f, .27f, .22f},
+               .75f * smoothstep(.35f, .75f, scattered(k * 2.6f + Vec3{.5f, 0, 0}, .065f)));
   albedo = mix(albedo, albedo * Vec3{.74f, .60f, .52f},
                clamp01(1.2f * (c.age - .3f)) *
                    smoothstep(.25f, .55f, scattered(k * 7 + Vec3{2, 0, 0}, .28f)) *
