@@ -48,7 +48,7 @@ describe('lips at rest', () => {
     });
     const colours = lipColours(image, landmarks, nothing)!;
     const before = image.data[(streak * SIZE + 262) * 3 + 1]!;
-    colourLips(image, landmarks, colours, 1);
+    colourLips(image, landmarks, colours, 1, 1);
     const after = image.data[(streak * SIZE + 262) * 3 + 1]!;
     assert.ok(before === 240 && after < 165, `green of the streak ${before}, then ${after}`);
     assert.ok(image.data[(streak * SIZE + 236) * 3]! < 90, 'the hair has become lip');
@@ -62,6 +62,22 @@ describe('lips at rest', () => {
       assert.ok(b < g, `blue ${b} and green ${g}`);
     }
     assert.ok(upper[0] < 0.92 * lower[0], 'the upper lip faces down and is darker');
+  });
+
+  test('fade into the skin as softly as an enlarged picture does', () => {
+    const steepest = (softness: number): number => {
+      const image = drawn(() => undefined);
+      const colours = { lower: [150, 60, 60] as Rgb, upper: [130, 50, 50] as Rgb, slope: 0 };
+      colourLips(image, landmarks, colours, 1, softness);
+      const edge = Math.round(py(landmarks, LOWER_OUTER[5]));
+      const green = (y: number): number => image.data[(y * SIZE + 256) * 3 + 1]!;
+      const steps = [-4, -3, -2, -1, 0, 1, 2, 3, 4].map(
+        (dy) => green(edge + dy) - green(edge + dy - 1),
+      );
+      return Math.max(...steps);
+    };
+    const [sharp, enlarged] = [steepest(1), steepest(2.5)];
+    assert.ok(sharp > 25 && enlarged < 0.65 * sharp, `steps of ${sharp} and ${enlarged}`);
   });
 
   test('are not measured where there is only the dark of an opening', () => {

@@ -33,7 +33,7 @@ const DARKEST = 0.35;
 /** Share of the difference from the colour of lips at rest that is taken back. */
 const CORRECTED = 0.75;
 /** Range of texture that stays, as a factor. */
-const TEXTURE: readonly [number, number] = [0.84, 1.16];
+const TEXTURE: readonly [number, number] = [0.78, 1.24];
 
 /** What the lips of a portrait look like. */
 export interface LipColours {
@@ -96,21 +96,23 @@ export function lipColours(
  * Corrects the lips in place.
  * @param points landmarks of `image`, with closed lips
  * @param amount 0..1
+ * @param softness 1 in a sharp picture, more in an enlarged one
  */
 export function colourLips(
   image: RgbImage,
   points: Landmarks,
   { upper, lower, slope }: LipColours,
   amount: number,
+  softness: number,
 ): void {
   const frame = new MouthFrame(points);
-  const soft = Math.max(0.8, 0.005 * frame.faceHeight);
+  const soft = Math.max(0.8, 0.005 * frame.faceHeight) * softness;
   for (const [inner, outer, base, isLow] of [
     [UPPER_INNER, UPPER_OUTER, upper, false],
     [LOWER_INNER, LOWER_OUTER, lower, true],
   ] as const) {
     const lip = pixelsOf(image, frame, points, inner, outer, soft);
-    const mean = localMean(image, lip, Math.max(1.5, 0.016 * frame.faceHeight));
+    const mean = localMean(image, lip, Math.max(2, 0.024 * frame.faceHeight));
     for (const [k, { i, r, t, edge }] of lip.entries()) {
       const light = (isLow ? lightBelow(r, t) : lightAbove(r, t)) * Math.exp(slope * r);
       const to = lumaOf(...base) * light;

@@ -74,10 +74,12 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
   const moved = closer.move(points);
   const colours = lipColours(image, points, dilate(opening, 2));
+  const softness = Math.max(1, 1 / scale);
   if (colours) {
-    colourLips(closed, moved, colours, Math.max(smile, smoothstep(...COLOURED_GAP, gap)));
+    const amount = Math.max(smile, smoothstep(...COLOURED_GAP, gap));
+    colourLips(closed, moved, colours, amount, softness);
   }
-  closer.drawSeam(closed, Math.max(1, 1 / scale));
+  closer.drawSeam(closed, softness);
   softenFolds(closed, moved, Math.max(smile, 0.5 * relax));
   return { image: closed, points: moved, opening, gap, smile: Math.max(smile, 0.4) };
 }
