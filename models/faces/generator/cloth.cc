@@ -129,12 +129,12 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
   } else {
     // Threads of a weave or a knit (2 mm), or ribs (4 mm); and a little lint.
     const bool isWoven = c.clothes == Clothes::kBlazer || c.clothes == Clothes::kShirt;
-    const bool isRib = at.masks[2] > .5f || c.clothes == Clothes::kTurtleneck;
+    const bool isRib = at.masks[2] > .5f;
     const float around = std::atan2(p.x, p.z + .9f) * 1.1f + .3f * p.x;
     const float u = around * (isRib     ? 150.f
                               : isWoven ? 560.f
                                         : 400.f),
-                v = p.y * (isWoven ? 310.f : 250.f);
+                v = p.y * (isWoven ? 310.f : 220.f);
     const float knit = std::sin(u) * std::sin(v + 1.2f * std::fabs(std::sin(u * .5f)));
     const float thread = isRib     ? .8f * std::sin(u) + .2f * std::sin(v)
                          : isWoven ? .5f * std::sin(u + v)
@@ -150,7 +150,8 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
       out.albedo = mix(out.albedo * (1 - .40f * gaussian(std::fabs(p.x), .085f, .006f)),
                        Vec3{.55f, .53f, .50f}, button);
     }
-    const float relief = isRib ? .22f : isWoven ? .05f : .09f;
+    const bool isThick = c.clothes == Clothes::kTurtleneck;
+    const float relief = isRib ? .22f : isWoven ? .05f : isThick ? .14f : .08f;
     n = normalize(n + Vec3{relief * std::cos(u), .04f * std::cos(v), 0} +
                   Vec3{noise(p * 90) - .5f, noise(p * 90 + Vec3{7, 7, 7}) - .5f, 0} * .10f);
   }

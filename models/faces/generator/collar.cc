@@ -173,9 +173,9 @@ std::vector<Spot> shirtLeaf(float angle) {
 }
 
 std::vector<Spot> jacketLeaf(float angle) {
-  // Towards its ends, 0.54 from the middle, it narrows into the fold of the lapel.
+  // Towards its ends it narrows into the fold of the lapel.
   const float front = .5f + .5f * std::cos(angle);
-  const float end = smoothstep(.52f, .95f, std::min(angle, kTurn - angle));
+  const float end = smoothstep(.61f, 1.05f, std::min(angle, kTurn - angle));
   return leaf(.11f - .06f * sq(front), mix(-.02f, -.19f, end), .012f);
 }
 
@@ -211,7 +211,7 @@ void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out
     addBand(surface, 0, kTurn, false, layer, hem, out);
     return;
   }
-  constexpr float kShirtFrom = .40f, kJacketFrom = .54f;
+  constexpr float kShirtFrom = .40f, kJacketFrom = .63f;
   switch (head.character().clothes) {
     case Clothes::kCrew:
       addBand(surface, 0, kTurn, true, layer, ribbed, out);

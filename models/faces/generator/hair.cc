@@ -62,7 +62,7 @@ float sideOf(const Head& head, Vec3 root) {
   // The parting bends, and single hairs cross it. Behind the crown there is none.
   const float bent = .05f * (noise(root * 4) - .5f) + .03f * (noise(root * 17) - .5f) +
                      .045f * (noise(root * 160) - .5f);
-  const float mixed = 1.1f * smoothstep(.28f, -.15f, root.z) *
+  const float mixed = 1.1f * smoothstep(.42f, .02f, root.z) *
                       (.6f * noise(root * 9) + .4f * noise(root * 60) - .5f);
   return root.x + bent + mixed > c.parting * smoothstep(-.5f, .3f, root.z) ? 1.f : -1.f;
 }
