@@ -122,11 +122,19 @@ void addBand(const Surface& surface, float from, float to, bool isRib, Material 
   std::vector<std::vector<Vec3>> rows;
   for (int i = 0; i < (isClosed ? count : count + 1); i++) {
     const float angle = from + (to - from) * float(i) / float(count);
-    std::vector<Vec3> row;
+    std::vector<Vec3> row, flat;
     for (const Spot spot : section(angle)) {
       row.push_back(surface.at(angle, spot));
+      flat.push_back(surface.at(angle, {spot.up, -.02f}));
+    }
+    // An end is closed down to the garment.
+    if (!isClosed && i == 0) {
+      rows.push_back(flat);
     }
     rows.push_back(row);
+    if (!isClosed && i == count) {
+      rows.push_back(flat);
+    }
   }
   addGrid(rows, isClosed, isRib, layer, out);
 }
@@ -175,7 +183,7 @@ std::vector<Spot> shirtLeaf(float angle) {
 std::vector<Spot> jacketLeaf(float angle) {
   // Towards its ends it narrows into the fold of the lapel.
   const float front = .5f + .5f * std::cos(angle);
-  const float end = smoothstep(.61f, 1.05f, std::min(angle, kTurn - angle));
+  const float end = smoothstep(.86f, 1.2f, std::min(angle, kTurn - angle));
   return leaf(.11f - .06f * sq(front), mix(-.02f, -.19f, end), .012f);
 }
 
@@ -211,7 +219,7 @@ void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out
     addBand(surface, 0, kTurn, false, layer, hem, out);
     return;
   }
-  constexpr float kShirtFrom = .40f, kJacketFrom = .63f;
+  constexpr float kShirtFrom = .40f, kJacketFrom = .88f;
   switch (head.character().clothes) {
     case Clothes::kCrew:
       addBand(surface, 0, kTurn, true, layer, ribbed, out);
@@ -225,7 +233,7 @@ void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out
     case Clothes::kBlazer:
       addBand(surface, kJacketFrom, kTurn - kJacketFrom, false, layer, jacketLeaf, out);
       for (const float side : {-1.f, 1.f}) {
-        addLapel(surface, head.character(), side, surface.neckline(kJacketFrom) + .04f, out);
+        addLapel(surface, head.character(), side, surface.neckline(.70f) - .01f, out);
       }
       break;
   }

@@ -69,11 +69,11 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
     const float s = side == 1 ? 1.f : -1.f;
     for (int row = 0; row < 2; row++) {
       const bool upper = row == 0;
-      const int count = upper ? 130 : 44;
+      const int count = upper ? 130 : int(40 * c.lashes);
       for (int i = 0; i < count; i++) {
         const float t = (float(i) + random.uniform()) / float(count);
         const float x = mix(head.innerCorner() * .80f, head.outerCorner() * .98f, t);
-        const float y = head.lid(upper, x) + (upper ? .004f : -.018f);
+        const float y = head.lid(upper, x) + (upper ? .004f : -.014f);
         Vec3 p, n;
         if (!head.onFront(eye.centre.x + s * x, eye.centre.y + y, p, n)) {
           continue;
@@ -82,7 +82,7 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
                              (.55f + .55f * t) * random.between(.65f, 1.1f);
         const float fan = (t - .42f) * 1.15f + .16f * random.normal();
         Vec3 dir = upper ? normalize(Vec3{s * fan * .9f, -.16f, .85f})
-                         : normalize(Vec3{s * fan * .8f, -.60f, .6f});
+                         : normalize(Vec3{s * fan * .8f, -.85f, .35f});
         Strand strand;
         for (int k = 0; k <= 6; k++) {
           strand.points.push_back(p);
@@ -90,7 +90,7 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
           dir = normalize(dir + Vec3{0, upper ? .24f : -.05f, -.06f});
         }
         strand.root = strand.tip = mix(Vec3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
-        strand.radius = upper ? .0015f * std::min(1.f, .4f + .6f * c.lashes) : .0006f;
+        strand.radius = upper ? .0015f * std::min(1.f, .4f + .6f * c.lashes) : .00042f;
         strand.taper = .2f;
         strand.onSkin = true;
         out.push_back(std::move(strand));
@@ -210,7 +210,7 @@ float beardMask(const Head& head, Vec3 p) {
   mask *= 1 - .72f * gaussian(p.y, m.lipBottom - .045f, .05f) * gaussian(ax, .15f, .075f);
   mask *= smoothstep(-.004f, .018f, fromLips(m, p.x, p.y));
   // It thins out below the jaw.
-  mask *= smoothstep(m.chin - .16f, m.chin + .10f, p.y + .12f * ax + patchy);
+  mask *= smoothstep(-.15f, .10f, p.y - m.chin - 1.1f * sq(ax) + patchy);
   return mask * (.60f + .5f * noise(p * 15));
 }
 

@@ -25,8 +25,8 @@ struct Style {
 Style styleOf(const Character& c) {
   switch (c.hair) {
     case Hair::kShort:
-      return {120000, 1500, .40f, .35f, .50f,  .72f, .34f,
-              .03f,   .06f, .11f, .64f, .024f, .34f, .0012f};
+      return {120000, 1800, .46f, .30f, .42f,  .74f, .40f,
+              .03f,   .03f, .10f, .55f, .014f, .50f, .0012f};
     case Hair::kLong:
       return {190000, 1500,  3.1f, .06f, .34f,  .80f, .22f,
               .10f,   .035f, .13f, .66f, .060f, .62f, .0014f};
@@ -91,7 +91,7 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
       const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop);
       const float bend = noise(p * 3.5f) - .5f;
       const Vec3 over =
-          normalize({.30f - .45f * p.x + .6f * bend, .16f + .30f * gaussian(p.z, .6f, .3f),
+          normalize({.30f - .45f * p.x + .5f * bend, .16f + .30f * gaussian(p.z, .6f, .3f),
                      -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
     }

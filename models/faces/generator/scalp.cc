@@ -58,7 +58,7 @@ float scalpMask(const Head& head, Vec3 p) {
     // Sides and back only, and a few hairs on top.
     const float edge =
         p.y - m.earTop + .06f * (noise(p * 6) - .5f) - .25f * smoothstep(0, -.8f, p.z);
-    density *= std::max(smoothstep(.42f, .16f, edge), .018f);
+    density *= std::max(smoothstep(.42f, .16f, edge), .006f);
   }
   return density;
 }
