@@ -123,13 +123,13 @@ float scattered(Vec3 p, float radius) {
 Relief reliefOf(const Head& head, Vec3 p, float lip) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
-  const Vec3 k = rotated(p);
+  const Vec3 k = scrambled(p);
   const float coarse = spot(p, 0, m.noseTip.y + .05f, .13f, .12f) +
                        .8f * spot(p, .24f, m.noseTip.y + .04f, .15f, .17f) +
                        .5f * spot(p, 0, .45f, .3f, .16f) + .4f * spot(p, 0, m.chin, .15f, .12f);
   // Pores, and unevenness.
-  const float pores = -.0012f * (.35f + coarse) * scattered(k * 66, .45f) +
-                      (noise(k * 41) - .5f) * .0012f + (noise(k * 62) - .5f) * .0009f +
+  const float pores = -.0015f * (.35f + coarse) * scattered(k * 66, .45f) +
+                      (noise(k * 41) - .5f) * .0015f + (noise(k * 62) - .5f) * .0009f +
                       (noise(k * 24) - .5f) * .0022f + (noise(k * 9) - .5f) * .0036f;
   const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0042f +
                         (noise({p.x * 40, p.y * 14, 9}) - .5f) * .0022f +

@@ -7,7 +7,7 @@ namespace {
 Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
-  const Vec3 p = at.rest, k = rotated(p) + Vec3{float(c.seed) * .37f, 0, 0};
+  const Vec3 p = at.rest, k = scrambled(p) + Vec3{float(c.seed) * .37f, 0, 0};
   const float front = smoothstep(-.1f, .25f, p.z);
   const float melanin = (fbm(k * 2.2f) - .44f) * .28f + (fbm(k * 7) - .44f) * .26f +
                         (noise(k * 40) - .5f) * .11f + (noise(k * 130) - .5f) * .11f;

@@ -13,6 +13,12 @@ inline Vec3 rotated(Vec3 q) {
           .58f * q.x - .48f * q.y + .66f * q.z};
 }
 
+/** The same with uneven steps, so that no rows of the lattice can be seen. */
+inline Vec3 scrambled(Vec3 p) {
+  const Vec3 q = p * 23;
+  return rotated(p) + Vec3{noise(q), noise(q + Vec3{0, 31, 0}), noise(q + Vec3{0, 0, 57})} * .045f;
+}
+
 /** @returns how near the closest of some scattered points is: 1 at one, 0 away from all */
 float scattered(Vec3 p, float radius);
 
