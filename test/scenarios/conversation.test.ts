@@ -25,14 +25,17 @@ import { SPEECH_RATE } from '../../src/media/timeline.ts';
 const isInstalled = existsSync(path.join(ROOT, 'scripts/talk/node_modules/.package-lock.json'));
 
 const WELCOME = 'Welcome to my home.';
-/** One clause: the voice says it in one piece. */
-const HOUR = 'It is a quarter past four in the city and all the shops are open until late.';
+/**
+ * One clause, which the voice says in one piece. Closed lips and open vowels in turn, so that what
+ * is seen of the mouth is how far it is open.
+ */
+const PUPPETS = 'Papa popped a paper puppet up and a puppy popped up for happy papa.';
 const LONG =
   'It is a fine day in the mountains, with a little wind from the west. Later there may be clouds ' +
   'over the lake, and towards the evening perhaps some rain. Take a coat with you when you go out.';
 /** What the person says, and what the model answers. After LONG the person interrupts. */
 const TURNS = [
-  { said: 'what is the time in the city', answer: HOUR },
+  { said: 'what is the time in the city', answer: PUPPETS },
   { said: 'tell me about the weather', answer: LONG },
   { said: 'please stop that now', answer: 'I have stopped.' },
   { said: 'say it all over again', answer: LONG },
@@ -59,6 +62,8 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     await writeFile(microphoneWav, toWav(new Int16Array(SPEECH_RATE)));
     server = await startServer({
       env: {
+        // The lips are measured in the picture, so the head stays still.
+        MOTION: 'none',
         LLM_BASE_URL: baseUrl,
         LLM_MODEL: 'm',
         TTS_BASE_URL: baseUrl,
@@ -130,10 +135,10 @@ describe.skipIf(!isInstalled)('a room (needs scripts/talk: npm run setup)', () =
     const mouth = findMouth(recording, spoken, quiet);
     const sync = closestLips(recording, mouth, speech, fromMs);
     assert.ok(
-      Math.abs(sync.lagMs) < 90 * patience(),
+      Math.abs(sync.lagMs) < 45 * patience(),
       `sound ${Math.round(sync.lagMs)} ms behind the lips`,
     );
-    assert.ok(sync.correlation > 0.3, `correlation ${sync.correlation}`);
+    assert.ok(sync.correlation > 0.5, `correlation ${sync.correlation}`);
     console.info(`lips ${Math.round(sync.lagMs)} ms, correlation ${sync.correlation.toFixed(2)}`);
 
     for (const { said, answer } of others) {

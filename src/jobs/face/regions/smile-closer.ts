@@ -22,7 +22,7 @@ import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 /** How far the upper lip moves, share of the gap. The lower one moves more, with the jaw. */
 const UPPER_SHARE = 0.45;
 /** Most that the upper lip moves, share of the skin between it and the nose. */
-const MOST_OF_ROOM = 0.45;
+const ROOM_SHARE = 0.45;
 
 /** Share of the corners' lift that a relaxed smile loses. */
 const LOWERED = 0.45;
@@ -86,7 +86,7 @@ export class SmileCloser {
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
     const widest = Math.max(...gaps.map(({ y }) => y)) / (2 * frame.halfWidth);
     this.#isOpen = widest > 1e-3;
-    const room = MOST_OF_ROOM * (this.#upperOuter(0) - this.#noseY);
+    const room = ROOM_SHARE * (this.#upperOuter(0) - this.#noseY);
     const share = Math.min(
       UPPER_SHARE,
       Math.max(0.1, room / (2 * widest * frame.halfWidth + 1e-3)),
@@ -160,7 +160,7 @@ export class SmileCloser {
 
   /** How far the upper lip's outer edge moves: the skin below the nose would fold if it rose more. */
   #upperEdge(u: number, outer: number): number {
-    return Math.max(this.#rest.upper(u) - outer, -MOST_OF_ROOM * Math.max(0, outer - this.#noseY));
+    return Math.max(this.#rest.upper(u) - outer, -ROOM_SHARE * Math.max(0, outer - this.#noseY));
   }
 
   /**
