@@ -18,6 +18,11 @@ namespace {
  * skin.
  */
 constexpr float REACH = 2.7f;
+/**
+ * The lips part over this share of the way from the inner landmarks of the corners, which lie at
+ * some 80 % of the width that is seen, to the outer ones.
+ */
+constexpr float CORNER = .85f;
 
 float distance(Point a, Point b) {
   return std::hypot(a.x - b.x, a.y - b.y);
@@ -88,8 +93,11 @@ class Builder {
     const MonotoneCurve upper_inner = curve(UPPER_INNER), lower_inner = curve(LOWER_INNER);
     const MonotoneCurve upper_outer = curve(UPPER_OUTER), lower_outer = curve(LOWER_OUTER),
                         jaw = curve(JAW);
-    const float left = local(UPPER_INNER.front()).x, right = local(UPPER_INNER.back()).x;
+    const float inner_left = local(INNER_LEFT).x, inner_right = local(INNER_RIGHT).x,
+                left = mix(inner_left, local(MOUTH_LEFT).x, CORNER),
+                right = mix(inner_right, local(MOUTH_RIGHT).x, CORNER);
     c.half_width = std::max(4.f, (right - left) / 2);
+    c.teeth_half_width = std::max(4.f, (inner_right - inner_left) / 2);
     c.centre = (left + right) / 2;
     const float reach = std::min(REACH * c.half_width, 400.f);
     c.left = std::floor(c.centre - reach);

@@ -130,19 +130,19 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (excess > 0 ? .29f - .06f * a.round : .20f) * excess +
-                      .028f * fh * a.upraise * (1 - a.press) + .016f * fh * a.tuck * (1 - a.press);
+                      .028f * fh * a.upraise * (1 - a.press) + .011f * fh * a.tuck * (1 - a.press);
   // The opening between protruding lips is round: the whole upper lip arches over it.
   const float arch = .18f * a.round * aperture;
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx =
-      std::clamp(-.31f * a.round + .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
-                     .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
-                     .07f * std::max(0.f, mood.smile) + .02f * a.press -
-                     (.09f + .09f * smiling) * a.jaw - .05f * smiling * a.open,
-                 -.6f, .3f);
+  const float kx = std::clamp(
+      -.25f * std::pow(a.round, 1.5f) + .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+          .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
+          .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
+          (.04f + .08f * smiling) * a.jaw - .05f * smiling * a.open,
+      -.6f, .3f);
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.38f * a.press + .05f * a.tuck);
@@ -195,11 +195,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                                   steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
-    const float line =
-        bowed * .085f * fh * a.jaw * model.asset.limits.open +
-        ends * (-.03f * wn * a.wide - .05f * fh * mood.smile + .010f * fh * a.press) +
-        relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
-        even * crooked * (r < 1 ? 1.f : ends);
+    const float line = bowed * .085f * fh * a.jaw * model.asset.limits.open +
+                       ends * (-.03f * wn * a.wide - .05f * fh * mood.smile) +
+                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
+                       even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));

@@ -134,7 +134,7 @@ Layer painted(const Model& model, bool upper) {
   // With age the upper lip covers more of the teeth, and the lower one less.
   const Row row{.upper = upper,
                 .edge = seam + (upper ? .022f - .012f * age : -.006f - .006f * age) * fh,
-                .half_width = c.half_width * (upper ? .94f : .74f),
+                .half_width = c.teeth_half_width * (upper ? .94f : .74f),
                 .height = (upper ? .095f : .075f) * fh};
   const float spread = .30f + .6f * model.softness;
   return make_layer(model, [&](float x, float y) {

@@ -5,8 +5,8 @@
 
 namespace mouthpiece::face {
 
-inline constexpr std::array UPPER_INNER{78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308};
-inline constexpr std::array LOWER_INNER{78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308};
+inline constexpr std::array UPPER_INNER{61, 78, 191, 80, 81, 82, 13, 312, 311, 310, 415, 308, 291};
+inline constexpr std::array LOWER_INNER{61, 78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308, 291};
 inline constexpr std::array UPPER_OUTER{61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291};
 inline constexpr std::array LOWER_OUTER{61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
 inline constexpr std::array JAW{58,  172, 136, 150, 149, 176, 148, 152,
@@ -20,6 +20,6 @@ inline constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 2
 inline constexpr std::array LEFT_LID{33, 246, 161, 160, 159, 158, 157, 173, 133};
 inline constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
 inline constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2,
-                     MOUTH_LEFT = 61, MOUTH_RIGHT = 291;
+                     MOUTH_LEFT = 61, MOUTH_RIGHT = 291, INNER_LEFT = 78, INNER_RIGHT = 308;
 
 }  // namespace mouthpiece::face
