@@ -97,7 +97,7 @@ class Builder {
                 left = mix(inner_left, local(MOUTH_LEFT).x, CORNER),
                 right = mix(inner_right, local(MOUTH_RIGHT).x, CORNER);
     c.half_width = std::max(4.f, (right - left) / 2);
-    c.teeth_half_width = std::max(4.f, (inner_right - inner_left) / 2);
+    c.teeth_half_width = mix(std::max(4.f, (inner_right - inner_left) / 2), c.half_width, .5f);
     c.centre = (left + right) / 2;
     const float reach = std::min(REACH * c.half_width, 400.f);
     c.left = std::floor(c.centre - reach);

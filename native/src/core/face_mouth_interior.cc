@@ -82,7 +82,7 @@ Colour dim(Colour c, float k, float colour) {
 /** Where the throat is darkest, share of the opening's height from its top. */
 constexpr float THROAT_HEIGHT = .42f;
 /** Light on the tongue: at its upper edge, on its back, and what its sides lose. */
-constexpr float TONGUE_EDGE = .38f, TONGUE_BACK = .98f, TONGUE_SIDES = .48f;
+constexpr float TONGUE_EDGE = .38f, TONGUE_BACK = 1.02f, TONGUE_SIDES = .48f;
 /** Highlights on a wet tongue, luma in full light. */
 constexpr float WET = 34;
 
@@ -118,7 +118,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
   lower_shift_ =
       .96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw;  // the teeth meet for s and z
   const float tongue_top = seam_ + lower_shift_ - .012f * fh_ -
-                           (.080f + .025f * (1 - a.round)) * fh_ * a.jaw -
+                           (.062f + .018f * (1 - a.round)) * fh_ * a.jaw -
                            (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
@@ -182,7 +182,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     c = over<CHANNELS>(c,
                        dim<CHANNELS>(splat_colour(tongue_),
                                      (TONGUE_EDGE + (TONGUE_BACK - TONGUE_EDGE) *
-                                                        smoothstep(splat(-.8f), splat(1.5f), t)) *
+                                                        smoothstep(splat(-.8f), splat(1.8f), t)) *
                                          column(&Column::tongue_light) * groove,
                                      tinted_),
                        tongue * smoothstep(splat(-1), splat(.4f), t));
@@ -215,7 +215,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
 
   // Shadow of the upper lip and of the lower lip's rim.
   const F4 lip =
-      .74f + .26f * smoothstep(splat(-.5f), min(splat(.032f * fh_), .6f * gap), below_top);
+      .80f + .20f * smoothstep(splat(-.5f), min(splat(.032f * fh_), .6f * gap), below_top);
   const F4 rim =
       .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
   c = dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);

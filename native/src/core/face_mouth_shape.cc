@@ -132,7 +132,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float upper = (excess > 0 ? .29f - .06f * a.round : .20f) * excess +
                       .028f * fh * a.upraise * (1 - a.press) + .011f * fh * a.tuck * (1 - a.press);
   // The opening between protruding lips is round: the whole upper lip arches over it.
-  const float arch = .18f * a.round * aperture;
+  const float arch = .12f * a.round * aperture;
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
@@ -161,7 +161,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                                  .4f, 1.f);
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
-  const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open}));
+  const float relax =
+      c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) * (1 - .8f * a.press);
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, .8f * a.jaw, .75f * a.open}));
 
@@ -195,10 +196,11 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                                   steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
-    const float line = bowed * .085f * fh * a.jaw * model.asset.limits.open +
-                       ends * (-.03f * wn * a.wide - .05f * fh * mood.smile) +
-                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
-                       even * crooked * (r < 1 ? 1.f : ends);
+    const float line =
+        bowed * .085f * fh * a.jaw * model.asset.limits.open +
+        ends * (-.03f * wn * a.wide - .05f * fh * mood.smile) +
+        relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
+        even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
@@ -219,7 +221,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         line - (upper + arch) * rising + .96f * aperture * falling -
         thick * (.24f * c.lower_thick * a.press + .37f * c.lower_thick * a.tuck - full_lower);
     // The chin's own muscle lifts its skin when lips press or protrude.
-    out.d_chin = broad * (chin_drop - fh * (.016f * a.press + .014f * a.round + .008f * a.tuck));
+    out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
     out.y_chin = std::max(neutral(c.chin) + out.d_chin, out.y_lower + 4);

@@ -243,8 +243,8 @@ Renderer::Box Renderer::mouth_box() const {
 /** Sets the strength of the relief and of the skin's light, and marks where they change. */
 void Renderer::update_relief(std::span<uint8_t> dirty) {
   const Articulation& a = mouth_.now;
-  const float bare =
-      std::max(3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide), 2.2f * a.round);
+  const float bare = std::max({3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide),
+                               2.2f * a.round, .7f * a.press, .7f * a.tuck});
   const std::array<int, Relief::LAYERS> relief{int(a.round * RELIEF_STEPS),
                                                int(std::lround(clamp01(bare) * RELIEF_STEPS))};
   for (size_t layer = 0; layer < Relief::LAYERS; layer++) {

@@ -365,8 +365,7 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
              r = abs(seam.x - model_.contours.centre) / model_.contours.half_width;
     // (1 - d^2 / 4.5)^4 approximates exp(-d^2).
     const F4 bell = clamp01(1 - d * d * (1 / 4.5f)), squared = bell * bell;
-    seam.crease =
-        .30f * mouth_.crease * squared * squared * smoothstep(splat(1.05f), splat(.85f), r);
+    seam.crease = .30f * mouth_.crease * squared * squared * smoothstep(splat(.95f), splat(.6f), r);
   }
   return seam;
 }

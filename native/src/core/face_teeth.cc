@@ -133,7 +133,7 @@ Layer painted(const Model& model, bool upper) {
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)], age = model.grade.age;
   // With age the upper lip covers more of the teeth, and the lower one less.
   const Row row{.upper = upper,
-                .edge = seam + (upper ? .022f - .012f * age : -.006f - .006f * age) * fh,
+                .edge = seam + (upper ? .026f - .014f * age : -.006f - .006f * age) * fh,
                 .half_width = c.teeth_half_width * (upper ? .94f : .74f),
                 .height = (upper ? .095f : .075f) * fh};
   const float spread = .30f + .6f * model.softness;

@@ -3,7 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import sharp from 'sharp';
-import { FaceLandmarker } from '../../../src/jobs/face/detect/face-landmarker.ts';
+import {
+  type DetectedFace,
+  FaceLandmarker,
+} from '../../../src/jobs/face/detect/face-landmarker.ts';
+import { LEFT_EYE, RIGHT_EYE } from '../../../src/jobs/face/detect/landmarks.ts';
 import { checkPerson } from '../../../src/jobs/face/detect/portrait-quality.ts';
 import { FACE_ERRORS, FaceError } from '../../../src/jobs/face/face-error.ts';
 import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
@@ -102,12 +106,25 @@ test('a tongue that is out is told, and a finger at the lips is warned of', asyn
 test('what is less surely a person than any portrait is refused', async () => {
   const image = await decodeImage(portraitOf('mei'));
   const faces = await (await FaceLandmarker.load()).find(new Pyramid(image));
-  checkPerson(faces[0]!);
-  // Scores of photographs of a marmoset and of a fox.
-  for (const confidence of [0.9995, 0.9973]) {
+  const face = faces[0]!;
+  const refused = (changes: Partial<DetectedFace>): void => {
     assert.throws(() => {
-      checkPerson({ confidence });
+      checkPerson({ ...face, ...changes });
     }, new FaceError('FACE_UNCLEAR'));
+  };
+  // The score of people of whom little is seen.
+  const unsure = { confidence: 1 - 7e-6 };
+  checkPerson(face);
+  checkPerson({ ...face, ...unsure });
+  // Scores of photographs of a marmoset, of a fox and of a dog.
+  for (const confidence of [0.9995, 0.9973, 1 - 1.1e-4]) {
+    refused({ confidence });
   }
+  const points = face.points.slice();
+  const between = points[LEFT_EYE.inner * 3]! - points[RIGHT_EYE.inner * 3]!;
+  points[LEFT_EYE.inner * 3]! -= 0.06 * between;
+  points[RIGHT_EYE.inner * 3]! += 0.06 * between;
+  checkPerson({ ...face, points });
+  refused({ ...unsure, points });
   assert.match(FACE_ERRORS.FACE_UNCLEAR, /animals/);
 });

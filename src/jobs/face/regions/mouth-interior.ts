@@ -100,6 +100,11 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
 const LIKE_LIPS = 0.4;
 /** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
 const LIKE_SKIN = 0.25;
+/** Redness of skin below which a picture's colours are faded, unless the lips are redder. */
+const FADED_SKIN = 0.3;
+/** Redness of lips in a black and white picture that was tinted, and in one in colour. */
+const TINTED_LIPS = 0.2;
+const RED_LIPS = 0.45;
 
 /** @returns 0 for a grey to 1 for a pure red */
 const redness = ([r, g, b]: Rgb): number => Math.max(0, r - Math.min(g, b)) / Math.max(1, r);
@@ -115,10 +120,13 @@ export function mouthTints(
   teeth: Rgb | undefined,
   lip: Rgb | undefined,
 ): FaceTints {
-  // A black and white photograph shows no colour in the mouth either.
+  // A black and white photograph shows no colour in the mouth either, a faded one little.
+  const red = lip ? (redness(lip) - TINTED_LIPS) / (RED_LIPS - TINTED_LIPS) : 0;
+  const seen = Math.max(redness(skin) / FADED_SKIN, red);
+  const saturation = colour * Math.min(1, seen);
   const lit = (r: number, g: number, b: number): Rgb => {
     const grey = lumaOf(r, g, b);
-    const toned = (value: number): number => grey + (value - grey) * colour;
+    const toned = (value: number): number => grey + (value - grey) * saturation;
     return [white[0] * toned(r), white[1] * toned(g), white[2] * toned(b)];
   };
   // Gums and tongue follow the tone of the skin: they are darker with dark skin.
