@@ -11,6 +11,8 @@ import { type Landmarks, LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER } fr
 // Thresholds, in L* and a*, measured on 183 faces of photographs, paintings and renderings.
 /** Lips that are no redder than the skin by this, and lighter than it, are not seen. */
 const REDDER = { upper: 3, lower: 4 } as const;
+/** A lower lip that is redder than the skin by this is seen, whatever its light. */
+const RED = 6;
 /** One end of the lower lip is lighter than the rest by this: a finger. Lamps from a side reach 18. */
 const FINGER = 22;
 /** Opening of a mouth through which a tongue comes, share of its width. */
@@ -25,6 +27,8 @@ const WIDE_OPENING = 0.45;
 export interface LipEvidence {
   /** The lips are neither redder nor darker than the skin round them. */
   readonly none: boolean;
+  /** The lower lip is redder than the skin, as no microphone is that covers it. */
+  readonly red: boolean;
   /** One end of the lower lip has another light than the rest. */
   readonly finger: boolean;
   /** The tongue is out. */
@@ -56,7 +60,7 @@ export function lipEvidence(
   );
   const lower = fifthsOf(image, points, frame);
   if (!skin || !upper || lower.length < 5) {
-    return { none: false, finger: false, tongue: false };
+    return { none: false, red: false, finger: false, tongue: false };
   }
   const middle = lower.slice(1, 4);
   const redness = Math.max(...middle.map(({ a }) => a - skin.a));
@@ -69,6 +73,7 @@ export function lipEvidence(
       upper.a - skin.a < REDDER.upper &&
       redness < REDDER.lower &&
       Math.min(...middle.map(({ l }) => l)) > skin.l,
+    red: redness > RED,
     finger:
       Math.max(
         left - Math.max(lower[1]!.l, lower[2]!.l),

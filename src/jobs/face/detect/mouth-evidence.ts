@@ -51,8 +51,8 @@ const ANY_SEAM = 0.04;
 const CHIN_COLOUR = 22;
 const CHIN_ALONE = 8;
 /**
- * With such an object, the mouth counts as covered when the lips differ in colour, or when the seam
- * is faint or fainter in the middle.
+ * With such an object, the mouth counts as covered when the lips differ in colour and the lower one is
+ * not red, or when the seam is faint or fainter in the middle.
  */
 const LIPS_APART = 20;
 const PARTLY_SEEN = 0.6;
@@ -78,14 +78,15 @@ export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
     seamSides < ANY_SEAM ||
     (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) ||
     (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides);
-  const behindChinCover =
-    chinAlone && (lipsApart > LIPS_APART || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN);
   const unseen =
     seam < SURE_SEAM &&
     (lips < NO_LIPS ||
       (lips < FAINT_LIPS && seam < FAINT_SEAM) ||
       (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR));
-  const { none, finger, tongue } = lipEvidence(head, mouthOpening(head.points));
+  const { none, red, finger, tongue } = lipEvidence(head, mouthOpening(head.points));
+  const behindChinCover =
+    chinAlone &&
+    ((lipsApart > LIPS_APART && !red) || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN);
   return {
     covered: broken || behindChinCover || unseen || (none && seam < HAND_SEAM),
     chin: chinAlone || finger,
