@@ -123,14 +123,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
-                      .026f * fh * a.tuck * (1 - a.press);
+                      .030f * fh * a.tuck * (1 - a.press);
   // Pressing lips meet before they press fully: of a short closure a frame may show the half alone.
   const float aperture = std::max(0.f, apart - MEET * fh * a.press);
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (excess > 0 ? .29f - .06f * a.round : .20f) * excess +
-                      .028f * fh * a.upraise * (1 - a.press) + .011f * fh * a.tuck * (1 - a.press);
+                      .028f * fh * a.upraise * (1 - a.press) + .014f * fh * a.tuck * (1 - a.press);
   // The opening between protruding lips is round: the whole upper lip arches over it.
   const float arch = .12f * a.round * aperture;
 
@@ -157,12 +157,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float parted = smoothstep(0, .07f * fh, aperture);
   const float inner = std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
                                      std::max(parted, a.wide)) -
-                                     .36f * a.round - .12f * a.tuck,
+                                     .36f * a.round - .05f * a.tuck,
                                  .4f, 1.f);
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
-  const float relax =
-      c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) * (1 - .8f * a.press);
+  const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) *
+                      (1 - .8f * std::max(a.press, a.tuck));
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, .8f * a.jaw, .75f * a.open}));
 
@@ -198,7 +198,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line =
         bowed * .085f * fh * a.jaw * model.asset.limits.open +
-        ends * (-.03f * wn * a.wide - .05f * fh * mood.smile) +
+        ends * (-.03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
         relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
         even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);

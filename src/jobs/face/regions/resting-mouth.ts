@@ -95,9 +95,9 @@ const WIDE_GAP = 0.18;
 /** Gaps in widths of the mouth: lips that part a little keep their colours. */
 const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
 /** Width of a mouth at rest in eye distances, and by how much a smile's may shrink. */
-const NEUTRAL_WIDTH = 0.55;
+const NEUTRAL_WIDTH = 0.6;
 const LEAST_NARROW = 0.05;
-const MOST_NARROW = 0.2;
+const MOST_NARROW = 0.12;
 
 // Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
 // values where a smile begins and where it is broad. Measured on 25 portraits: faces at rest have a

@@ -25,7 +25,7 @@ const UPPER_SHARE = 0.45;
 const ROOM_SHARE = 0.45;
 
 /** Share of the corners' lift that a relaxed smile loses. */
-const LOWERED = 0.45;
+const LOWERED = 0.38;
 
 /** Steepest closing towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
