@@ -23,6 +23,12 @@ constexpr float REACH = 2.7f;
  * some 80 % of the width that is seen, to the outer ones.
  */
 constexpr float CORNER = .85f;
+/**
+ * Width of rounded lips, distances between the outer corners of the eyes: a mouth that is wide at
+ * rest, as one in a smile, becomes narrower by a larger share. People's narrowest are .46 to .59
+ * (docs/motion.md), measured between the outer landmarks.
+ */
+constexpr float ROUNDED_WIDTH = .40f;
 
 float distance(Point a, Point b) {
   return std::hypot(a.x - b.x, a.y - b.y);
@@ -97,6 +103,10 @@ class Builder {
                 left = mix(inner_left, local(MOUTH_LEFT).x, CORNER),
                 right = mix(inner_right, local(MOUTH_RIGHT).x, CORNER);
     c.half_width = std::max(4.f, (right - left) / 2);
+    c.narrowing = std::clamp(
+        1 - ROUNDED_WIDTH * distance(asset_.landmark(EYE_LEFT), asset_.landmark(EYE_RIGHT)) /
+                (2 * c.half_width),
+        .25f, .42f);
     c.teeth_half_width = mix(std::max(4.f, (inner_right - inner_left) / 2), c.half_width, .5f);
     c.centre = (left + right) / 2;
     const float reach = std::min(REACH * c.half_width, 400.f);

@@ -52,6 +52,7 @@ struct Contours {
   float nose = 0;                          // y of the nose's base, where the upper lip begins
   float centre = 0;                        // x of the seam's middle
   float half_width = 1;                    // half the seam's length
+  float narrowing = .25f;                  // share of it that lips lose when they round
   float teeth_half_width = 1;              // half the width of what an open mouth shows
   float upper_thick = 4, lower_thick = 5;  // thickness of the lips in the middle
   float smile = 0;  // y of the seam's middle minus that of its ends: positive for a smile

@@ -67,8 +67,10 @@ constexpr float STEEPEST = 3.4f;
 constexpr float CHEEK = 1.9f;
 /** Share of the upper lip's movement that the wings of the nose follow. */
 constexpr float NOSTRILS = .13f;
-/** Share of a crooked mouth's slope that rounding takes away. */
-constexpr float LEVELLED = .9f;
+/** Rounding takes this share of a crooked mouth's slope away: all of it before it is full. */
+constexpr float LEVELLED = 1.15f;
+/** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
+constexpr float DROP = .18f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -115,9 +117,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
   // Old people open their mouths less.
   const float unit = fh * model.asset.limits.open * (1 - .12f * model.grade.age);
-  const float drop = .155f * unit * a.jaw;
+  const float drop = DROP * unit * a.jaw;
   // The skin of the chin is above rest at no time: only the jaw carries it down.
-  const float chin_drop = .155f * unit * clamp01(a.jaw + chin * gain);
+  const float chin_drop = DROP * unit * clamp01(a.jaw + chin * gain);
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   // Protruding lips leave a small opening in their middle.
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
@@ -129,29 +131,31 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (excess > 0 ? .29f - .06f * a.round : .20f) * excess +
-                      .028f * fh * a.upraise * (1 - a.press) + .014f * fh * a.tuck * (1 - a.press);
+  const float upper =
+      .20f * excess + .028f * fh * a.upraise * (1 - a.press) + .020f * fh * a.tuck * (1 - a.press);
+  const float rounding = smoothstep(0, .8f, a.round);
   // The opening between protruding lips is round: the whole upper lip arches over it.
-  const float arch = .12f * a.round * aperture;
+  const float arch = .22f * rounding * aperture;
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx = std::clamp(
-      -.25f * std::pow(a.round, 1.5f) + .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
-          .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
-          .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
-          (.04f + .08f * smiling) * a.jaw - .05f * smiling * a.open,
-      -.6f, .3f);
+  const float kx =
+      std::clamp(-c.narrowing * std::pow(a.round, 1.5f) +
+                     .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+                     .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
+                     .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
+                     (.04f + .08f * smiling) * a.jaw - .05f * smiling * a.open,
+                 -.6f, .3f);
   const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
-  const float hide_upper = c.upper_thick * (.38f * a.press + .05f * a.tuck);
-  const float hide_lower = c.lower_thick * (.36f * a.press + .47f * a.tuck);
+  const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
+  const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
   // Protruding lips are fuller; thin lips gain most.
   const float full_upper =
-      a.round * std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .65f * c.upper_thick);
+      a.round * std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .85f * c.upper_thick);
   const float full_lower =
-      a.round * std::clamp(.062f * fh - c.lower_thick, .16f * c.lower_thick, .60f * c.lower_thick);
+      a.round * std::clamp(.062f * fh - c.lower_thick, .16f * c.lower_thick, .75f * c.lower_thick);
 
   // The lips part in the middle. Beside the opening they stay together.
   const float parted = smoothstep(0, .07f * fh, aperture);
@@ -191,14 +195,15 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
     // Rounding makes both elliptic.
     const float ri = r / inner;
-    const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), a.round),
-                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), a.round), ri,
+    const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), rounding),
+                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), rounding), ri,
                                   steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line =
         bowed * .085f * fh * a.jaw * model.asset.limits.open +
-        ends * (-.03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
+        ends * (.26f * rounding * aperture - .03f * wn * a.wide - .02f * wn * a.tuck -
+                .05f * fh * mood.smile) +
         relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
         even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
@@ -206,20 +211,21 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
     Mouth::Column& out = mouth.columns[size_t(i)];
     out.dx = dx;
-    out.y_top = seam + line - (upper + arch) * rising;
+    const float dent = (neutral(c.level) - seam) * (r < 1 ? 1.f : 0.f);
+    out.y_top = seam + line - (upper + arch) * rising + dent * rounding * parted;
     // The upper lip's tubercle dents the lower lip's edge. The dent disappears as the lips part.
     out.y_bottom = out.y_top + aperture * falling +
-                   (neutral(c.level) - seam) * clamp01(aperture * falling / (.05f * fh));
+                   dent * (1 - rounding * parted) * clamp01(aperture * falling / (.05f * fh));
     const float shadow = SHADOW * fh * clamp01((out.y_bottom - out.y_top) / (4 * SHADOW * fh));
     out.d_top =
         out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
     out.d_upper = line - (.74f * upper + arch) * rising +
-                  thick * (.24f * c.upper_thick * a.press - full_upper);
+                  thick * (.18f * c.upper_thick * a.press - full_upper);
     out.d_lower =
         line - (upper + arch) * rising + .96f * aperture * falling -
-        thick * (.24f * c.lower_thick * a.press + .37f * c.lower_thick * a.tuck - full_lower);
+        thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck - full_lower);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);

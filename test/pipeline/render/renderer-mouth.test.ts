@@ -49,7 +49,7 @@ describe('mouth', () => {
     }
   });
 
-  test('a crooked mouth is itself at rest, opens on both sides, and is half as crooked then', () => {
+  test('a crooked mouth is itself at rest, opens on both sides, and is less crooked then', () => {
     const { landmarks } = syntheticParts();
     // The line between the lips falls to the right by a tenth.
     for (const index of LIPS) {
@@ -57,7 +57,10 @@ describe('mouth', () => {
     }
     const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ landmarks })));
     assert.deepEqual(canvas.show(VISEMES.rest).picture, syntheticParts().neutral);
-    for (const shape of [VISEMES.aa, VISEMES.oh]) {
+    for (const [shape, least, most] of [
+      [VISEMES.aa, 0.005, 0.08],
+      [VISEMES.oh, -0.02, 0.02],
+    ] as const) {
       canvas.show(shape);
       let [left, right, leftX, rightX, leftY, rightY] = [0, 0, 0, 0, 0, 0];
       canvas.picture.subarray(PIXELS * 1.25).forEach((v, i) => {
@@ -71,7 +74,7 @@ describe('mouth', () => {
       assert.ok(left > 20 && right > 20, `${left} pixels left, ${right} right`);
       assert.ok(right / left > 0.6 && right / left < 1.7, `${left} pixels left, ${right} right`);
       const slope = (rightY / right - leftY / left) / (rightX / right - leftX / left);
-      assert.ok(slope > 0.005 && slope < 0.08, `the opening falls by ${slope}`);
+      assert.ok(slope > least && slope < most, `the opening falls by ${slope}`);
     }
   });
 
@@ -95,6 +98,41 @@ describe('mouth', () => {
     };
     assert.ok(width({ round: 1 }) < 0.75 * width({}));
     assert.ok(width({ wide: 1 }) > width({}));
+  });
+
+  test('a mouth that is wide at rest, as in a smile, is narrowed more when it rounds', () => {
+    const narrowed = (scale: number): number => {
+      const { landmarks, neutral } = syntheticParts();
+      for (const index of LIPS) {
+        landmarks[index * 3]! += (scale - 1) * (landmarks[index * 3]! - AXIS);
+      }
+      // A bar through the corner of the lips shows where it goes.
+      const corner = Math.round(AXIS + 42 * scale);
+      for (let y = 0; y < SIZE; y++) {
+        neutral
+          .fill(170, y * SIZE, (y + 1) * SIZE)
+          .fill(20, y * SIZE + corner, y * SIZE + corner + 3);
+      }
+      const { picture } = new Canvas(
+        new native.FaceAsset(syntheticAsset({ landmarks, neutral })),
+      ).show({ round: 1 });
+      const row = picture.subarray(320 * SIZE + 256 + 12, 321 * SIZE);
+      return (row.findIndex((luma) => luma < 100) + 13.5) / (corner + 1 - AXIS);
+    };
+    const [usual, wide] = [narrowed(0.85), narrowed(1.25)];
+    assert.ok(usual > 0.68 && usual < 0.8, `a usual mouth keeps ${usual} of its width`);
+    assert.ok(wide > 0.5 && wide < 0.64, `a wide mouth keeps ${wide} of its width`);
+  });
+
+  test('the jaw takes the chin along by half of the opening at least', () => {
+    const { neutral } = syntheticParts();
+    neutral.fill(170, 0, PIXELS).fill(40, 384 * SIZE, 386 * SIZE);
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral })));
+    const { picture } = canvas.show(VISEMES.aa);
+    const rows = Array.from({ length: 130 }, (_, i) => 290 + i);
+    const chin = rows.filter((y) => y > 375 && picture[y * SIZE + 256]! < 100)[0]! - 384;
+    const opening = rows.filter((y) => picture[chroma(256, y)]! > 180).length;
+    assert.ok(opening > 20 && chin > 0.5 * opening, `chin ${chin}, opening ${opening}`);
   });
 
   test('opened shows nothing of the dark line between closed lips', () => {
