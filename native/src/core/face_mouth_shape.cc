@@ -167,6 +167,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // Opening lips take the smile out of their line.
   const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) *
                       (1 - .8f * std::max(a.press, a.tuck));
+  // Lips that press or bite hold their corners up: corners that hang would look sullen.
+  const float set = std::max(a.press, a.tuck);
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, .8f * a.jaw, .75f * a.open}));
 
@@ -201,9 +203,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line =
-        bowed * .085f * fh * a.jaw * model.asset.limits.open +
-        ends * (.26f * rounding * aperture - .03f * wn * a.wide - .02f * wn * a.tuck -
-                .05f * fh * mood.smile) +
+        bowed * .085f * fh * a.jaw * (1 - set) * model.asset.limits.open +
+        ends * (.5f * set * std::min(0.f, c.smile) + .26f * rounding * aperture -
+                .03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
         relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
         even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
