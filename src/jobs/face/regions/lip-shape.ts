@@ -1,6 +1,6 @@
 // The shape of lips at rest, from the stretched lips of a smile: where they meet, and how thick they
-// are. Measured on 84 portraits with closed lips (MediaPipe FaceMesh), then made a tenth thicker and
-// more bowed by eye: the medians themselves look thin and flat.
+// are. Measured on 84 portraits with closed lips (MediaPipe FaceMesh), then made more bowed by eye:
+// the medians themselves look flat.
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, smoothstep } from '../imaging/image.ts';
 import {
@@ -28,17 +28,19 @@ interface Lip {
   readonly profile: readonly number[];
 }
 const UPPER: Lip = {
-  typical: 0.068,
-  grown: 1.4,
+  typical: 0.062,
+  grown: 1.25,
   profile: [0.94, 1.02, 1.13, 1.12, 1, 0.86, 0.71, 0.54, 0.37, 0.2, 0],
 };
 const LOWER: Lip = {
-  typical: 0.102,
-  grown: 1.2,
+  typical: 0.098,
+  grown: 1.15,
   profile: [1.05, 1.05, 1.04, 1.02, 0.97, 0.9, 0.79, 0.65, 0.48, 0.27, 0],
 };
 /** How much of a thickness at rest comes from the person. */
 const OWN = 0.65;
+/** Most that a lip grows when a smile closes: lips that doubled looked swollen. */
+const MOST_GROWN = 1.28;
 /** Most of the typical outline in that of the person. */
 const TYPICAL_OUTLINE = 0.8;
 /** The seam dips below the bow of the upper lip by this, and is as wide as this; half widths. */
@@ -84,7 +86,10 @@ export function lipShape(
     for (let k = -5; k <= 5; k++) {
       mean += own((k / 10) * halfWidth) / 11;
     }
-    const relaxed = OWN * lip.grown * mean + (1 - OWN) * lip.typical * eyes;
+    const relaxed = Math.min(
+      OWN * lip.grown * mean + (1 - OWN) * lip.typical * eyes,
+      MOST_GROWN * mean,
+    );
     const rest = mean + stretched * (relaxed - mean);
     const typical = curveThrough(
       [...lip.profile.slice(1).toReversed(), ...lip.profile].map((value, k) => ({
