@@ -178,3 +178,29 @@ test('the folds of a smile are softened; a beard, and a mouth at rest, stay as t
     assert.deepEqual(image.data, drawn(isDark).data);
   }
 });
+
+test('the bright ridge beside a fold goes with it, and nothing beside the face changes', () => {
+  const { landmarks } = syntheticParts();
+  const image = rgbImage(512, 512);
+  const isBeside = (x: number): boolean => x < 130 || x > 382;
+  const skin = [205, 160, 140] as const;
+  for (let i = 0; i < 512 * 512; i++) {
+    const [x, y] = [i % 512, i >> 9];
+    const isMarked = y > 285 && y < 345;
+    // A dark fold, and a bright ridge outside it, 4 pixels wide each; stripes beside the face.
+    const light = isMarked && x >= 186 && x < 190 ? -50 : isMarked && x >= 182 && x < 186 ? 40 : 0;
+    const colour = isBeside(x) ? [(y & 8) * 20, 60, 90] : skin.map((value) => value + light);
+    image.data.set(colour, i * 3);
+  }
+  const before = image.data.slice();
+  softenFolds(image, landmarks, 1);
+  const luma = (x: number): number => lumaAt(image, 315 * 512 + x);
+  const skinLuma = lumaAt({ ...image, data: Uint8Array.from(skin) }, 0);
+  assert.ok(luma(183) - skinLuma < 14 && luma(183) - skinLuma > -8, `ridge ${luma(183)}`);
+  assert.ok(skinLuma - luma(188) < 16, `fold ${luma(188)} in ${skinLuma}`);
+  for (let i = 0; i < 512 * 512; i++) {
+    if (isBeside(i % 512)) {
+      assert.equal(image.data[i * 3], before[i * 3], `${i % 512}, ${i >> 9}`);
+    }
+  }
+});

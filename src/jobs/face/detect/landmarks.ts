@@ -81,6 +81,8 @@ export const RIGHT_EYE: EyeIndices = {
 };
 
 // Single landmarks along the middle of the face, and at its sides.
+/** The nose from its bridge round its wings. */
+export const NOSE_OUTLINE = [6, 420, 358, 327, 2, 98, 129, 198] as const;
 export const NOSE_BASE = 2;
 export const NOSE_TIP = 1;
 export const NOSE_BRIDGE = 168;

@@ -1,12 +1,15 @@
-// Softens the folds that a smile draws from the nose to the corners of the mouth and beside them.
-import { lumaAt } from '../imaging/colour.ts';
+// Flattens what a smile draws into the skin round the mouth: the folds from the nose to the corners
+// and beside them, the ridges along the folds, and the bulges of the cheeks.
+import { labAt, lumaAt, median } from '../imaging/colour.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import {
+  CHEEKS,
   FACE_OVAL,
   LOWER_OUTER,
   type Landmarks,
   NOSE_BASE,
+  NOSE_OUTLINE,
   px,
   py,
   UPPER_OUTER,
@@ -15,165 +18,218 @@ import { MouthFrame } from './mouth-frame.ts';
 
 /** Widest fold, share of the face's height. */
 const WIDEST = 0.045;
-/** Luma by which a fold is darker than the skin beside it: where it begins to count, and fully. */
-const DEPTH: readonly [number, number] = [2, 9];
 /** Mean depth of dark lines in skin, and in a beard: there a fold cannot be told from hair. */
 const HAIRY: readonly [number, number] = [8, 16];
-/** Most of a fold that is removed. All of it would look painted. */
-const MOST = 0.75;
+/** Folds, ridges and bulges between these sizes (sigma of a Gaussian, share of the face's height). */
+const SIZES: readonly [number, number] = [0.011, 0.1];
+/** How much of them is taken away. Without any of them a cheek looks painted. */
+const MOST = 0.86;
+/** What is finer than a fold stays up to this luma, in units of the mean: pores, and no creases. */
+const FINEST = 1.8;
+/** Distance from the outline of the face over which the change begins, share of its height. */
+const MARGIN = 0.045;
+/** Difference from the cheeks' colour (a*, b* and half of L*) of skin, and of hair or clothes. */
+const OTHER: readonly [number, number] = [16, 30];
+/** Share of skin round a pixel: it lies among hair or clothes, or in a face. */
+const SKIN_SHARE: readonly [number, number] = [0.45, 0.8];
+/** Pixels in a cell, along x and y, in which slow changes of light are computed. */
+const CELL = 4;
 
 /**
- * Softens the folds in place.
+ * Flattens the folds in place.
  * @param points landmarks of `image`
  * @param amount 0..1
  */
 export function softenFolds(image: RgbImage, points: Landmarks, amount: number): void {
   const frame = new MouthFrame(points);
-  const { width, height } = image;
-  const { halfWidth, faceHeight } = frame;
-  const nose = frame.local(points, [NOSE_BASE])[0]!.y;
-  const lips = dilate(
-    polygonMask(
-      width,
-      height,
-      [...UPPER_OUTER, ...LOWER_OUTER.toReversed()].map((i) => ({
-        x: px(points, i),
-        y: py(points, i),
-      })),
-    ),
-    2,
-  );
-  // The region: beside the mouth, from the wings of the nose to the jaw.
-  const region = plane(width, height);
-  const luma = plane(width, height);
-  const margin = Math.ceil(WIDEST * faceHeight);
-  for (let i = 0; i < region.data.length; i++) {
-    const { x: u, y: v } = frame.toLocal((i % width) + 0.5, Math.floor(i / width) + 0.5);
-    const r = Math.abs(u) / halfWidth;
-    if (r > 2.6 || v < nose - 0.8 * halfWidth - margin || v > 2 * halfWidth + margin) {
-      continue;
-    }
-    luma.data[i] = 1 + lumaAt(image, i);
-    region.data[i] =
-      smoothstep(0.72, 0.95, r) *
-      smoothstep(2.3, 1.9, r) *
-      smoothstep(nose - 0.55 * halfWidth, nose - 0.15 * halfWidth, v) *
-      smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
-      // The wing of the nose ends in a fold of its own.
-      smoothstep(0.8, 1.05, r + smoothstep(nose, nose + 0.3 * halfWidth, v)) *
-      // The dark points of the corners that a smile has pulled apart belong to it.
-      (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
-  }
-  const radius = Math.max(2, Math.round((WIDEST * faceHeight) / 2));
-  const closed = erode(dilate(luma, radius), radius);
-  const depth = plane(width, height);
-  let [sum, mass] = [0, 1];
-  for (let i = 0; i < depth.data.length; i++) {
-    if (region.data[i]! > 0) {
-      depth.data[i] = closed.data[i]! - luma.data[i]!;
-      sum += depth.data[i]! * region.data[i]!;
-      mass += region.data[i]!;
-    }
-  }
-  const strength = MOST * amount * smoothstep(HAIRY[1], HAIRY[0], sum / mass);
+  const around = surroundings(image, points, frame);
+  const { region, skin, bare, box } = around;
+  const strength = MOST * amount * (1 - smoothstep(...HAIRY, hairiness(around, frame)));
   if (strength < 0.02) {
     return;
   }
-  levelCheeks(image, points, frame, region, lips, strength);
-  // The colour of the skin beside the fold continues in it: a normalised convolution.
-  const plain = plane(width, height);
-  for (let i = 0; i < plain.data.length; i++) {
-    plain.data[i] = luma.data[i] === 0 ? 0 : 1e-3 + Math.exp(-((depth.data[i]! / 5) ** 2));
-  }
-  const share = blur(plain, radius);
-  const cover = blur(coverOf(depth, region), 1);
-  const channel = plane(width, height);
-  for (let c = 0; c < 3; c++) {
-    for (let i = 0; i < plain.data.length; i++) {
-      channel.data[i] = plain.data[i]! * image.data[i * 3 + c]!;
+  const fine = SIZES[0] * frame.faceHeight;
+  const coarse = SIZES[1] * frame.faceHeight;
+  const luma = plane(box.width, box.height);
+  const means = [0, 1, 2].map((c) => {
+    const channel = plane(box.width, box.height);
+    for (let i = 0; i < channel.data.length; i++) {
+      channel.data[i] = image.data[indexIn(image, box, i) * 3 + c]!;
     }
-    const skin = blur(channel, radius);
-    for (let i = 0; i < plain.data.length; i++) {
-      const alpha = strength * cover.data[i]!;
-      if (alpha > 0.004) {
-        const to = skin.data[i]! / share.data[i]!;
-        image.data[i * 3 + c] =
-          image.data[i * 3 + c]! + alpha * (to - image.data[i * 3 + c]!) + 0.5;
-      }
-    }
+    return { near: meanWithin(channel, bare, fine), wide: meanInCells(channel, skin, coarse) };
+  });
+  let [sum, mass] = [0, 1e-3];
+  for (let i = 0; i < luma.data.length; i++) {
+    const [r, g, b] = means.map(({ near }) => near.data[i]!);
+    luma.data[i] = lumaAt(image, indexIn(image, box, i)) - (0.299 * r! + 0.587 * g! + 0.114 * b!);
+    sum += region.data[i]! * Math.abs(luma.data[i]!);
+    mass += region.data[i]!;
   }
-}
-
-/** Side of the cells in which slow changes of light are looked at, pixels. */
-const CELL = 4;
-/** Bulges and hollows between these sizes (of a Gaussian, share of the face's height) are levelled. */
-const BULGE: readonly [number, number] = [0.014, 0.1];
-/** How much of them, with the folds' whole strength. */
-const LEVELLED = 0.9;
-
-/**
- * Levels the light on the cheeks beside the mouth: a smile pushes them into bulges, with broad bright
- * ridges and dark hollows beside them. What is finer than these stays.
- */
-function levelCheeks(
-  image: RgbImage,
-  points: Landmarks,
-  frame: MouthFrame,
-  region: Plane,
-  lips: Plane,
-  strength: number,
-): void {
-  const { width, height } = image;
-  const face = polygonMask(
-    width,
-    height,
-    FACE_OVAL.map((i) => ({ x: px(points, i), y: py(points, i) })),
-  );
-  const cells = plane(Math.floor(width / CELL), Math.floor(height / CELL));
-  const share = plane(cells.width, cells.height);
-  // Skin of the lower face. Nostrils, lips and what is dark are left out of every mean.
-  const sums = [cells, cells, cells].map(({ data }) => ({ ...cells, data: data.slice() }));
-  const nose = frame.local(points, [NOSE_BASE])[0]!.y;
-  for (let i = 0; i < face.data.length; i++) {
-    const [x, y] = [i % width, Math.floor(i / width)];
-    const { x: u, y: v } = frame.toLocal(x + 0.5, y + 0.5);
-    const beside = Math.abs(u) > 0.75 * frame.halfWidth || v > nose + 0.12 * frame.halfWidth;
-    if (face.data[i]! < 0.9 || lips.data[i]! > 0.05 || !beside || v < nose - frame.halfWidth) {
+  const most = FINEST * Math.max(1, sum / mass);
+  for (let i = 0; i < region.data.length; i++) {
+    const alpha = strength * region.data[i]!;
+    if (alpha < 0.004) {
       continue;
     }
-    const cell = Math.floor(y / CELL) * cells.width + Math.floor(x / CELL);
-    share.data[cell]!++;
-    for (let c = 0; c < 3; c++) {
-      sums[c]!.data[cell]! += image.data[i * 3 + c]!;
-    }
-  }
-  const scales = BULGE.map((size) => (size * frame.faceHeight) / CELL);
-  const shares = scales.map((sigma) => blur(share, sigma));
-  const soft = blur(region, 2);
-  for (let c = 0; c < 3; c++) {
-    const [fine, coarse] = scales.map((sigma) => blur(sums[c]!, sigma)) as [Plane, Plane];
-    const change = plane(cells.width, cells.height);
-    for (let i = 0; i < change.data.length; i++) {
-      const known = shares[0]!.data[i]!;
-      change.data[i] =
-        known > 1 ? coarse.data[i]! / shares[1]!.data[i]! - fine.data[i]! / known : 0;
-    }
-    for (let i = 0; i < soft.data.length; i++) {
-      const alpha = LEVELLED * strength * soft.data[i]!;
-      if (alpha < 0.004) {
-        continue;
-      }
-      const [x, y] = [(i % width) / CELL - 0.5, Math.floor(i / width) / CELL - 0.5];
-      image.data[i * 3 + c] = clamp(
-        image.data[i * 3 + c]! + alpha * sampleAt(change, x, y) + 0.5,
-        0,
-        255,
-      );
+    const at = indexIn(image, box, i) * 3;
+    const [x, y] = [i % box.width, Math.floor(i / box.width)];
+    const kept = 1 / Math.hypot(1, luma.data[i]! / most);
+    for (const [c, { near, wide }] of means.entries()) {
+      const detail = image.data[at + c]! - near.data[i]!;
+      const flat = sampleAt(wide, (x + 0.5) / CELL - 0.5, (y + 0.5) / CELL - 0.5);
+      const change =
+        alpha * (flat - near.data[i]!) - Math.min(1, alpha / MOST) * (1 - kept) * detail;
+      image.data[at + c] = clamp(image.data[at + c]! + change + 0.5, 0, 255);
     }
   }
 }
 
-const coverOf = (depth: Plane, region: Plane): Plane => ({
-  ...depth,
-  data: depth.data.map((value, i) => region.data[i]! * smoothstep(...DEPTH, value)),
-});
+/** A rectangle of a picture, pixels. */
+interface Box {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Index in the picture of pixel `i` of the box. */
+const indexIn = ({ width }: RgbImage, box: Box, i: number): number =>
+  (box.top + Math.floor(i / box.width)) * width + box.left + (i % box.width);
+
+/** What lies round the mouth: planes of the box, 0..1. */
+interface Surroundings {
+  readonly box: Box;
+  /** Where folds are flattened. */
+  readonly region: Plane;
+  /** The face without lips and nose, and its skin alone. */
+  readonly bare: Plane;
+  readonly skin: Plane;
+  /** 1 + luma. */
+  readonly luma: Plane;
+}
+
+function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Surroundings {
+  const { halfWidth, faceHeight } = frame;
+  const reach = Math.ceil(3 * halfWidth);
+  const box: Box = {
+    left: Math.max(0, Math.round(frame.x) - reach),
+    top: Math.max(0, Math.round(frame.y) - reach),
+    width: 0,
+    height: 0,
+  };
+  const { left, top } = box;
+  const width = Math.min(image.width, Math.round(frame.x) + reach) - left;
+  const height = Math.min(image.height, Math.round(frame.y) + reach) - top;
+  const inside = { left, top, width, height };
+  const mask = (indices: readonly number[]): Plane =>
+    polygonMask(
+      width,
+      height,
+      indices.map((i) => ({ x: px(points, i) - left, y: py(points, i) - top })),
+    );
+  const lips = dilate(mask([...UPPER_OUTER, ...LOWER_OUTER.toReversed()]), 2);
+  const nose = blur(dilate(mask(NOSE_OUTLINE), Math.round(0.012 * faceHeight)), 0.01 * faceHeight);
+  const face = mask(FACE_OVAL);
+  const margin = MARGIN * faceHeight;
+  const within = blur(erode(face, Math.round(margin)), margin / 2);
+  const region = plane(width, height);
+  const bare = plane(width, height);
+  const skin = plane(width, height);
+  const luma = plane(width, height);
+  const cheek = cheekColour(image, points);
+  const noseY = frame.local(points, [NOSE_BASE])[0]!.y;
+  for (let i = 0; i < region.data.length; i++) {
+    const at = indexIn(image, inside, i);
+    const { x: u, y: v } = frame.toLocal(
+      left + (i % width) + 0.5,
+      top + Math.floor(i / width) + 0.5,
+    );
+    luma.data[i] = 1 + lumaAt(image, at);
+    const { l, a, b } = labAt(image, at);
+    const other = Math.hypot((l - cheek.l) / 2, a - cheek.a, b - cheek.b);
+    const isFree = face.data[i]! > 0.9 && lips.data[i]! < 0.05;
+    bare.data[i] = isFree && nose.data[i]! < 0.5 ? 1 : 0;
+    skin.data[i] = bare.data[i]! * (1 - smoothstep(...OTHER, other));
+    const r = Math.abs(u) / halfWidth;
+    const isAbove = smoothstep(0.1 * halfWidth, -0.1 * halfWidth, v);
+    region.data[i] =
+      within.data[i]! *
+      (1 - Math.min(1, nose.data[i]!)) *
+      smoothstep(0.74 - 0.24 * isAbove, 0.96 - 0.16 * isAbove, r) *
+      smoothstep(2.4, 1.9, r) *
+      smoothstep(noseY - 0.8 * halfWidth, noseY - 0.3 * halfWidth, v) *
+      smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
+      // The dark points of the corners that a smile has pulled apart belong to it.
+      (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
+  }
+  const share = blur(skin, 0.04 * faceHeight);
+  const known = blur(bare, 0.04 * faceHeight);
+  for (let i = 0; i < region.data.length; i++) {
+    region.data[i] =
+      region.data[i]! * smoothstep(...SKIN_SHARE, share.data[i]! / Math.max(0.05, known.data[i]!));
+  }
+  return { box: inside, region: blur(region, 1.5), bare, skin, luma };
+}
+
+/** Median L*a*b* of the cheeks. */
+function cheekColour(image: RgbImage, points: Landmarks): { l: number; a: number; b: number } {
+  const labs = CHEEKS.flatMap((index) =>
+    Array.from({ length: 49 }, (_, k) => {
+      const x = clamp(Math.round(px(points, index)) + 2 * (k % 7) - 6, 0, image.width - 1);
+      const y = clamp(
+        Math.round(py(points, index)) + 2 * Math.floor(k / 7) - 6,
+        0,
+        image.height - 1,
+      );
+      return labAt(image, y * image.width + x);
+    }),
+  );
+  return {
+    l: median(labs.map(({ l }) => l)),
+    a: median(labs.map(({ a }) => a)),
+    b: median(labs.map(({ b }) => b)),
+  };
+}
+
+/** Mean depth of the dark lines beside the mouth, luma. */
+function hairiness({ region, luma }: Surroundings, frame: MouthFrame): number {
+  const radius = Math.max(2, Math.round((WIDEST * frame.faceHeight) / 2));
+  const closed = erode(dilate(luma, radius), radius);
+  let [sum, mass] = [0, 1];
+  for (let i = 0; i < region.data.length; i++) {
+    sum += (closed.data[i]! - luma.data[i]!) * region.data[i]!;
+    mass += region.data[i]!;
+  }
+  return sum / mass;
+}
+
+/** The Gaussian mean of what `weight` covers (a normalised convolution). */
+function meanWithin(channel: Plane, weight: Plane, sigma: number): Plane {
+  const product = plane(channel.width, channel.height);
+  for (let i = 0; i < product.data.length; i++) {
+    product.data[i] = channel.data[i]! * weight.data[i]!;
+  }
+  const [sums, shares] = [blur(product, sigma), blur(weight, sigma)];
+  for (let i = 0; i < sums.data.length; i++) {
+    const share = shares.data[i]!;
+    sums.data[i] = share > 0.02 ? sums.data[i]! / share : channel.data[i]!;
+  }
+  return sums;
+}
+
+/** The same for a large sigma, in cells. */
+function meanInCells(channel: Plane, weight: Plane, sigma: number): Plane {
+  const cells = plane(Math.ceil(channel.width / CELL), Math.ceil(channel.height / CELL));
+  const [sums, shares] = [cells, { ...cells, data: cells.data.slice() }];
+  for (let i = 0; i < channel.data.length; i++) {
+    const [x, y] = [i % channel.width, Math.floor(i / channel.width)];
+    const cell = Math.floor(y / CELL) * cells.width + Math.floor(x / CELL);
+    sums.data[cell] = sums.data[cell]! + channel.data[i]! * weight.data[i]!;
+    shares.data[cell] = shares.data[cell]! + weight.data[i]!;
+  }
+  const [sum, share] = [blur(sums, sigma / CELL), blur(shares, sigma / CELL)];
+  for (let i = 0; i < sum.data.length; i++) {
+    sum.data[i] = sum.data[i]! / Math.max(1e-3, share.data[i]!);
+  }
+  return sum;
+}
