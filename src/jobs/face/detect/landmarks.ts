@@ -83,6 +83,8 @@ export const RIGHT_EYE: EyeIndices = {
 // Single landmarks along the middle of the face, and at its sides.
 /** The nose from its bridge round its wings. */
 export const NOSE_OUTLINE = [6, 420, 358, 327, 2, 98, 129, 198] as const;
+/** Where the left and the right wing of the nose are widest. */
+export const NOSE_WINGS = [129, 358] as const;
 export const NOSE_BASE = 2;
 export const NOSE_TIP = 1;
 export const NOSE_BRIDGE = 168;

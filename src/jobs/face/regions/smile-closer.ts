@@ -4,11 +4,13 @@ import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curv
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import {
   CHIN,
+  FACE_OVAL,
   LANDMARK_COUNT,
   LOWER_INNER,
   LOWER_LIP,
   LOWER_OUTER,
   NOSE_BASE,
+  NOSE_WINGS,
   UPPER_INNER,
   UPPER_LIP,
   UPPER_OUTER,
@@ -26,9 +28,33 @@ const ROOM_SHARE = 0.45;
 
 /** Share of the corners' lift that a relaxed smile loses. */
 const LOWERED = 0.38;
+/** Share that is taken back of how far the corners of an open mouth hang below its seam. */
+const RAISED = 0.8;
+
+/**
+ * How far the chin follows the lower lip when the mouth closes. The teeth of a broad smile are nearly
+ * closed already: its chin hardly moves.
+ */
+const JAW = { open: 0.43, smiling: 0.2 } as const;
+
+/** How far the wings of the nose move inwards when a broad smile closes, share of their distance. */
+const WINGS_NARROW = 0.05;
+
+/** Where the skin ceases to follow the corners: the outline of the face stays. Share of its distance. */
+const OUTLINE: readonly [number, number] = [0.6, 0.97];
 
 /** Steepest closing towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
+
+/** How a smile is relaxed. */
+export interface Relaxation {
+  /** Share of the smile that is taken back at the corners, 0..1. */
+  readonly relax: number;
+  /** How far the corners of a relaxed smile move inwards, share of the half width. */
+  readonly narrow: number;
+  /** How broad the smile is, 0..1. */
+  readonly smile: number;
+}
 
 /**
  * The displacement that closes an open smile. It is continuous except for the cut between the lips,
@@ -49,18 +75,18 @@ export class SmileCloser {
   readonly #right: number;
   readonly #noseY: number;
   readonly #chinY: number;
-  /** Share of the smile that is taken back at the corners, 0..1. */
-  readonly #relax: number;
   /** How far the corners of a relaxed smile move inwards, share of the half width. */
   readonly #narrow: number;
-  /** How far the corners lie above the middle of the mouth, pixels. */
-  readonly #cornerLift: number;
+  /** How far the corners sink, pixels; negative when they rise. */
+  readonly #sinking: number;
+  /** How far the chin follows the lower lip, 0..1. */
+  readonly #jaw: number;
+  /** The wings of the nose: their distance from its middle, their height, how far they move inwards. */
+  readonly #wings: { readonly u: number; readonly v: number; readonly inwards: number };
+  /** The outline of the face over v: how far it lies from the middle, to the left and to the right. */
+  readonly #outline: readonly [Curve, Curve];
 
-  /**
-   * @param relax share of the smile that is taken back at the corners, 0..1
-   * @param narrow how far the corners of a relaxed smile move inwards, share of the half width
-   */
-  constructor(points: Landmarks, frame: MouthFrame, relax: number, narrow: number) {
+  constructor(points: Landmarks, frame: MouthFrame, { relax, narrow, smile }: Relaxation) {
     this.#frame = frame;
     const upper = frame.local(points, UPPER_INNER);
     const lower = frame.local(points, LOWER_INNER);
@@ -92,9 +118,20 @@ export class SmileCloser {
       Math.max(0.1, room / (2 * widest * frame.halfWidth + 1e-3)),
     );
     this.#rest = lipShape(points, frame, widest, share);
-    this.#relax = relax;
     this.#narrow = narrow * relax;
-    this.#cornerLift = Math.max(0, middle[5]!.y - (middle[0]!.y + middle[10]!.y) / 2);
+    this.#jaw = JAW.open + (JAW.smiling - JAW.open) * smile;
+    const [left, right] = frame.local(points, NOSE_WINGS) as [Point, Point];
+    const wing = Math.max(1, (right.x - left.x) / 2);
+    this.#wings = {
+      u: wing,
+      v: (left.y + right.y) / 2,
+      inwards: WINGS_NARROW * wing * smile * relax,
+    };
+    this.#outline = outlineOf(frame.local(points, FACE_OVAL));
+    const corners = (middle[0]!.y + middle[10]!.y) / 2;
+    const hanging = this.#isOpen ? Math.max(0, corners - this.#rest.seam(0)) : 0;
+    const lift = Math.max(0, middle[5]!.y - corners);
+    this.#sinking = hanging > 0 ? -RAISED * hanging : LOWERED * lift * relax;
     this.#seam = through(
       Array.from({ length: 41 }, (_, k) => {
         const x = ((k - 20) / 20) * frame.halfWidth;
@@ -141,20 +178,25 @@ export class SmileCloser {
     if (low && v > outer) {
       dy *=
         v > this.#chinY
-          ? 0.43 * (1 - smoothstep(0, 1, (v - this.#chinY) / (1.2 * halfWidth)))
-          : 1 - 0.57 * smoothstep(0, 1, (v - outer) / Math.max(1, this.#chinY - outer));
+          ? this.#jaw * (1 - smoothstep(0, 1, (v - this.#chinY) / (1.2 * halfWidth)))
+          : 1 - (1 - this.#jaw) * smoothstep(0, 1, (v - outer) / Math.max(1, this.#chinY - outer));
     } else if (!low && v < outer) {
       dy *= 1 - smoothstep(0, 1, (outer - v) / Math.max(1, outer - this.#noseY));
     }
-    // The corners of a smile move inwards and down a little.
+    // The corners of a smile move inwards and down a little; those of an open mouth rise.
     const r = Math.abs(u) / halfWidth;
     const near =
       Math.exp(-(((r - 1) / 0.75) ** 2)) *
       Math.exp(-(((v - this.#line(u)) / (0.8 * halfWidth)) ** 2)) *
       smoothstep(this.#noseY - halfWidth, this.#noseY + 0.3 * halfWidth, v) *
-      (1 - smoothstep(2.2, 2.9, r));
-    const inwards = this.#narrow * halfWidth * near * Math.min(1, r);
-    dy += near * LOWERED * this.#cornerLift * this.#relax * Math.min(1, r) ** 2;
+      (1 - smoothstep(...OUTLINE, Math.abs(u) / Math.max(1, this.#outline[u < 0 ? 0 : 1](v))));
+    const wing =
+      Math.exp(-(((Math.abs(u) / this.#wings.u - 1) / 0.5) ** 2)) *
+      Math.exp(-(((v - this.#wings.v) / (0.5 * this.#wings.u)) ** 2));
+    const inwards =
+      this.#narrow * halfWidth * near * Math.min(1, r) +
+      this.#wings.inwards * wing * Math.min(1, Math.abs(u) / this.#wings.u);
+    dy += near * this.#sinking * Math.min(1, r) ** 2;
     return { x: u - Math.sign(u) * inwards, y: v + dy };
   }
 
@@ -270,6 +312,26 @@ export class SmileCloser {
       }
     }
   }
+}
+
+/** How far an outline lies to the left and to the right of u = 0, over v. */
+function outlineOf(outline: readonly Point[]): [Curve, Curve] {
+  const top = Math.floor(Math.min(...outline.map(({ y }) => y)));
+  const bottom = Math.ceil(Math.max(...outline.map(({ y }) => y)));
+  const sides = [0, 1].map(() => new Float32Array(bottom - top + 1));
+  for (const [k, a] of outline.entries()) {
+    const b = outline[(k + 1) % outline.length]!;
+    for (let v = Math.ceil(Math.min(a.y, b.y)); v <= Math.max(a.y, b.y); v++) {
+      const u = a.x + ((b.x - a.x) * (v - a.y)) / (b.y - a.y || 1);
+      const side = sides[u < 0 ? 0 : 1]!;
+      side[v - top] = Math.max(side[v - top]!, Math.abs(u));
+    }
+  }
+  return sides.map((side): Curve => (v) => {
+    const at = clamp(v - top, 0, bottom - top - 1);
+    const [k, t] = [Math.floor(at), at % 1];
+    return side[k]! * (1 - t) + side[k + 1]! * t;
+  }) as [Curve, Curve];
 }
 
 /**
