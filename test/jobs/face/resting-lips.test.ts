@@ -2,18 +2,28 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import {
+  CHIN,
+  FACE_OVAL,
+  INNER_CORNERS,
+  type Landmarks,
   LOWER_INNER,
   LOWER_OUTER,
+  MOUTH_CORNERS,
+  NOSE_BASE,
+  NOSE_WINGS,
   UPPER_INNER,
   UPPER_OUTER,
+  px,
   py,
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { curveThrough } from '../../../src/jobs/face/imaging/curve.ts';
 import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { colourLips, lipColours } from '../../../src/jobs/face/regions/lip-colour.ts';
+import { clearLipRim } from '../../../src/jobs/face/regions/lip-rim.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
+import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 
 const SIZE = 512;
@@ -115,4 +125,78 @@ describe('lips at rest', () => {
     assert.ok(above > 1.04 && above < 1.3, `upper lip ${above}`);
     assert.ok(below > 1.02 && below < 1.25, `lower lip ${below}`);
   });
+});
+
+test('a smile that closes leaves the outline of the face, and moves the chin little', () => {
+  const points = landmarks.slice();
+  for (const index of [...LOWER_INNER.slice(1, -1), ...LOWER_OUTER.slice(1, -1)]) {
+    points[index * 3 + 1]! += 20;
+  }
+  for (const [k, index] of NOSE_WINGS.entries()) {
+    points[index * 3] = px(points, NOSE_BASE) + (k === 0 ? -28 : 28);
+    points[index * 3 + 1] = py(points, NOSE_BASE) - 8;
+  }
+  const frame = new MouthFrame(points);
+  const moved = (smile: number): Landmarks =>
+    new SmileCloser(points, frame, { relax: 1, narrow: 0.12, smile }).move(points);
+  const [smiling, open] = [moved(1), moved(0)];
+  const inwards = (index: number): number => Math.abs(px(smiling, index) - px(points, index));
+  assert.ok(inwards(MOUTH_CORNERS[0]) > 4, `the corner moves by ${inwards(MOUTH_CORNERS[0])}`);
+  for (const index of FACE_OVAL) {
+    assert.ok(inwards(index) < 0.6, `landmark ${index} of the outline moves by ${inwards(index)}`);
+  }
+  const [left, right] = [NOSE_WINGS[0], NOSE_WINGS[1]].map(inwards) as [number, number];
+  assert.ok(left > 0.5 && right > 0.5, `the wings of the nose move by ${left} and ${right}`);
+  const raised = (closed: Landmarks): number => py(points, CHIN) - py(closed, CHIN);
+  assert.ok(raised(smiling) < 0.6 * raised(open), `chin ${raised(smiling)}, ${raised(open)}`);
+});
+
+test('the corners of an open mouth do not hang when it closes', () => {
+  const points = landmarks.slice();
+  for (const index of [...LOWER_INNER.slice(1, -1), ...LOWER_OUTER.slice(1, -1)]) {
+    points[index * 3 + 1]! += 40;
+  }
+  // The jaw has taken the corners with it.
+  for (const index of [...MOUTH_CORNERS, ...INNER_CORNERS]) {
+    points[index * 3 + 1]! += 26;
+  }
+  const frame = new MouthFrame(points);
+  const closed = new SmileCloser(points, frame, { relax: 1, narrow: 0.05, smile: 0 }).move(points);
+  const below = py(closed, INNER_CORNERS[0]) - py(closed, UPPER_INNER[5]);
+  assert.ok(below < 5, `the corner hangs ${below} below the middle of the seam`);
+});
+
+describe('the skin beside lips at rest', () => {
+  const lip: Rgb = [178, 98, 92];
+  const from = py(landmarks, LOWER_INNER[5]);
+  const to = py(landmarks, LOWER_OUTER[5]);
+  /** Luma and redness of what lies below the lower lip, after `rim` has been drawn there. */
+  const cleared = (rim: Rgb): { image: RgbImage; at: number } => {
+    const image = drawn((_, y) =>
+      y > from && y < to ? lip : y >= to && y < to + 3 ? rim : undefined,
+    );
+    clearLipRim(image, landmarks, lip, 1);
+    return { image, at: (Math.ceil(to + 1) * SIZE + 256) * 3 };
+  };
+
+  test('loses the red edge of lips that were thicker', () => {
+    const { image, at } = cleared([184, 112, 102]);
+    const [r, g] = [image.data[at]!, image.data[at + 1]!];
+    assert.ok(r / g < 1.4, `red ${r}, green ${g} below the lip`);
+  });
+
+  test('keeps the dark of hair and of shadows', () => {
+    const { image, at } = cleared([60, 38, 32]);
+    assert.deepEqual([...image.data.subarray(at, at + 3)], [60, 38, 32]);
+  });
+});
+
+test('lips of a black and white portrait stay grey, and about as light', () => {
+  const grey = (value: number): Rgb => [value, value, value];
+  const image = drawn((_, y) => grey(inLowerLip(y) ? 176 : 150));
+  const { lower, upper } = lipColours(image, landmarks, nothing)!;
+  for (const [r, g, b] of [lower, upper]) {
+    assert.ok(r - Math.min(g, b) < 3, `${r}, ${g}, ${b}`);
+  }
+  assert.ok(lower[0] > 150, `${lower[0]} of 176`);
 });

@@ -22,6 +22,10 @@ const UPPER_LIGHT: readonly [number, number] = [0.74, 0.9];
 /** Most luma of lips, share of the skin's. Not on dark skin, whose lower lips are often lighter. */
 const BELOW_SKIN = 0.88;
 const LIGHT_SKIN: readonly [number, number] = [90, 130];
+/** Most of their luma that lips lose by that: in black and white they may be lighter than the skin. */
+const MOST_DIMMED = 0.12;
+/** Difference of the skin from grey, 0..255: a black and white picture, and one in colour. */
+const COLOURED: readonly [number, number] = [5, 18];
 /** Difference of the chroma of pale lips from that of the skin, 0..255: where they get redder. */
 const PALE: readonly [number, number] = [14, 44];
 /** Share of green and blue that the palest lips lose. */
@@ -34,6 +38,9 @@ const DARKEST = 0.35;
 const CORRECTED = 0.75;
 /** Range of texture that stays, as a factor. */
 const TEXTURE: readonly [number, number] = [0.78, 1.24];
+
+/** Half width of the lips' outer edge, share of the face's height: the red fades into the skin. */
+const EDGE = 0.0085;
 
 /** What the lips of a portrait look like. */
 export interface LipColours {
@@ -106,7 +113,7 @@ export function colourLips(
   softness: number,
 ): void {
   const frame = new MouthFrame(points);
-  const soft = Math.max(0.8, 0.005 * frame.faceHeight) * softness;
+  const soft = Math.max(0.8, EDGE * frame.faceHeight) * softness;
   for (const [inner, outer, base, isLow] of [
     [UPPER_INNER, UPPER_OUTER, upper, false],
     [LOWER_INNER, LOWER_OUTER, lower, true],
@@ -254,11 +261,15 @@ const typical = ({ data }: RgbImage, some: readonly { readonly i: number }[]): R
 function rich(lip: Rgb, skin: Rgb): Rgb {
   const luma = lumaOf(...lip);
   const light = lumaOf(...skin);
-  const pale = 1 - smoothstep(...PALE, distance(lip, skin));
+  const coloured = smoothstep(...COLOURED, distance([1, 1, 1], skin));
+  const pale = coloured * (1 - smoothstep(...PALE, distance(lip, skin)));
   const bluest = Math.max(skin[2] / Math.max(1, skin[1]), LEAST_BLUE);
   const blue = lip[2] - pale * Math.max(0, lip[2] - bluest * lip[1]);
   const red = 1 - RICHER * pale;
-  const most = Math.max(0, luma - BELOW_SKIN * light) * smoothstep(...LIGHT_SKIN, light);
+  const most = Math.min(
+    MOST_DIMMED * luma,
+    Math.max(0, luma - BELOW_SKIN * light) * smoothstep(...LIGHT_SKIN, light),
+  );
   const redder: Rgb = [lip[0], lip[1] * red, blue * red];
   return scaled(redder, (luma - most) / Math.max(1, lumaOf(...redder)));
 }

@@ -21,6 +21,7 @@ import {
 import { MouthFrame } from './mouth-frame.ts';
 import { snapToLipSeam } from './lip-seam.ts';
 import { colourLips, lipColours } from './lip-colour.ts';
+import { clearLipRim } from './lip-rim.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
 import type { Rgb } from '../imaging/patch.ts';
@@ -60,7 +61,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
     if (relax < LEAST_RELAX) {
       return { image, points, opening: undefined, gap, smile };
     }
-    const closer = new SmileCloser(points, frame, relax, narrow);
+    const closer = new SmileCloser(points, frame, { relax, narrow, smile });
     const relaxed = closer.warp(image, image, image);
     const moved = closer.move(points);
     softenFolds(relaxed, moved, relax);
@@ -70,7 +71,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
   const relax = Math.min(1, Math.max(gap / WIDE_GAP, smile));
-  const closer = new SmileCloser(points, frame, relax, narrow);
+  const closer = new SmileCloser(points, frame, { relax, narrow, smile });
   const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
   const moved = closer.move(points);
   const colours = lipColours(image, points, dilate(opening, 2));
@@ -78,6 +79,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   if (colours) {
     const amount = Math.max(smile, smoothstep(...COLOURED_GAP, gap));
     colourLips(closed, moved, colours, amount, softness);
+    clearLipRim(closed, moved, colours.lower, amount);
   }
   closer.drawSeam(closed, softness);
   softenFolds(closed, moved, Math.max(smile, 0.5 * relax));
