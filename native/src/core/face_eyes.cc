@@ -1,10 +1,12 @@
 // A lid closes by drawing the closed eye's texture over the eye, with lashes at its edge. Gaze
-// moves the iris under the lids. The face's skin is not stretched. Shares without another source
-// were chosen by eye on the default faces.
+// moves the iris over the eyeball, and the lids follow it up and down. The skin beyond them is not
+// stretched. Shares without another source were chosen by eye on the default faces.
 #include "core/face_eyes.h"
 
 #include <algorithm>
 #include <span>
+
+#include "core/face_iris.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -23,22 +25,13 @@ constexpr EyePoints EYES[2] = {
  * sags when the eye closes), beside it as a share of its length.
  */
 constexpr float ABOVE = .55f, SAG = .10f, BESIDE = .10f;
-
-float sample_curve(const std::array<float, Eye::SAMPLES>& curve, float t) {
-  const float at = clamp01(t) * (Eye::SAMPLES - 1);
-  const int i = std::min(int(at), Eye::SAMPLES - 2);
-  return mix(curve[size_t(i)], curve[size_t(i) + 1], at - float(i));
-}
-
-F4 sample_curve(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
-  const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
-  const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
-  const auto gather = [&](int next) {
-    return F4{curve[size_t(i[0] + next)], curve[size_t(i[1] + next)], curve[size_t(i[2] + next)],
-              curve[size_t(i[3] + next)]};
-  };
-  return mix(gather(0), gather(1), at - to_float(i));
-}
+/** How far the lids follow an iris up and down, shares of its way. */
+constexpr float UPPER_FOLLOWS = .9f, LOWER_FOLLOWS = .4f;
+/** How far from a lid's margin what it moves is stretched, share of the eye's height. */
+constexpr float STRETCHED = .6f;
+/** Over how many pixels an iris fades at a lid's margin; how far below it the iris shows through.
+ */
+constexpr float MARGIN_FADE = 1.5f, WET_MARGIN = 3;
 
 float plane_at(const uint8_t* data, int width, int height, float x, float y) {
   const float cx = std::clamp(x, 0.f, float(width - 1)), cy = std::clamp(y, 0.f, float(height - 1));
@@ -47,13 +40,6 @@ float plane_at(const uint8_t* data, int width, int height, float x, float y) {
   const uint8_t* a = data + size_t(iy) * size_t(width) + size_t(ix);
   const uint8_t* b = a + width;
   return mix(mix(a[0], a[1], fx), mix(b[0], b[1], fx), fy);
-}
-
-Colour picture_at(const Asset& asset, float x, float y) {
-  const float cx = (x - .5f) / 2, cy = (y - .5f) / 2;
-  return {plane_at(asset.luma, asset.width, asset.height, x, y),
-          plane_at(asset.u, asset.width / 2, asset.height / 2, cx, cy),
-          plane_at(asset.v, asset.width / 2, asset.height / 2, cx, cy)};
 }
 
 Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
@@ -143,6 +129,19 @@ Area area_of(const Eye& eye, float left, float right, float above, float below) 
 
 }  // namespace
 
+float sample_curve(const std::array<float, Eye::SAMPLES>& curve, float t) {
+  const float at = clamp01(t) * (Eye::SAMPLES - 1);
+  const int i = std::min(int(at), Eye::SAMPLES - 2);
+  return mix(curve[size_t(i)], curve[size_t(i) + 1], at - float(i));
+}
+
+Colour picture_at(const Asset& asset, float x, float y) {
+  const float cx = (x - .5f) / 2, cy = (y - .5f) / 2;
+  return {plane_at(asset.luma, asset.width, asset.height, x, y),
+          plane_at(asset.u, asset.width / 2, asset.height / 2, cx, cy),
+          plane_at(asset.v, asset.width / 2, asset.height / 2, cx, cy)};
+}
+
 void build_eyes(Model& model) {
   const Asset& asset = model.asset;
   for (size_t side = 0; side < 2; side++) {
@@ -172,21 +171,30 @@ void build_eyes(Model& model) {
     }
     eye.height = std::clamp(eye.height, 2.f, eye.length);
     eye.opening = area_of(eye, 0, 1, 0, 0);
-    eye.lid_area = area_of(eye, -BESIDE, 1 + BESIDE, ABOVE * eye.height + 5, SAG * eye.height + 4);
+    eye.lid_area = area_of(eye, -BESIDE, 1 + BESIDE, ABOVE * eye.height + 5,
+                           std::max(SAG * eye.height + 4, STRETCHED * eye.height));
     eye.lash = lash_colour(asset, eye);
     eye.lid = lid_layer(asset, eye, side == 0 ? asset.lid_left : asset.lid_right);
   }
+  build_irises(model);
 }
 
-EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, float x,
-                       float y)
-    : asset_(asset),
-      eye_(eye),
-      blink_(blink),
-      droop_(droop * eye.height),
-      x_(x),
-      y_(y),
-      cover_(smoothstep(0, .09f, blink)) {}
+EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, Point shift)
+    : asset_(asset), eye_(eye), blink_(blink), shift_(shift), cover_(smoothstep(0, .09f, blink)) {
+  const float down = shift.y * eye.axis.x - shift.x * eye.axis.y;
+  droop_ = droop * eye.height + UPPER_FOLLOWS * down;
+  sink_ = LOWER_FOLLOWS * down;
+}
+
+static F4 sample_curve(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
+  const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
+  const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
+  const auto gather = [&](int next) {
+    return F4{curve[size_t(i[0] + next)], curve[size_t(i[1] + next)], curve[size_t(i[2] + next)],
+              curve[size_t(i[3] + next)]};
+  };
+  return mix(gather(0), gather(1), at - to_float(i));
+}
 
 EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
@@ -199,34 +207,34 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   }
   const F4 bend = 4 * clamp01(t) * clamp01(1 - t);
   const F4 upper = sample_curve(eye_.upper, t), lower = sample_curve(eye_.lower, t),
-           crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend;
+           crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend,
+           sunk = max(drooped, lower + sink_ * bend);
 
-  // A mood lowers or raises the upper lid. What lies between crease and lower lid is compressed.
-  F4 t2 = t, v2 = v;
-  if (droop_ != 0) {
-    out.elsewhere = beside & (v > crease - 3) & (v < lower);
+  // A mood lowers or raises the upper lid, and both follow the iris. What lies beside a margin is
+  // compressed or stretched.
+  F4 v2 = v;
+  if (droop_ != 0 || sink_ != 0) {
+    const F4 reach = splat(STRETCHED * height);
+    out.elsewhere = beside & (v > crease - 3) & (v < (sink_ != 0 ? sunk + reach : lower));
     const F4 share = v < drooped ? smoothstep(crease - 3, drooped, v)
-                                 : smoothstep(min(lower, drooped + .6f * height), drooped, v);
-    v2 = out.elsewhere ? v - droop_ * bend * share : v;
+                                 : smoothstep(min(lower, drooped + reach), drooped, v),
+             share_below = v < sunk ? smoothstep(max(drooped, sunk - reach), sunk, v)
+                                    : smoothstep(sunk + reach, sunk, v);
+    v2 = out.elsewhere ? v - bend * (droop_ * share + sink_ * share_below) : v;
   }
-  // Gaze: the iris moves under the lids, which stay. A position between the lids keeps its relative
-  // distance to both.
-  if (x_ != 0 || y_ != 0) {
-    const I4 between = (v2 > upper) & (v2 < lower) & (t > 0) & (t < 1);
-    if (blink_ <= 0 && !any(between | out.elsewhere)) {
-      return out;
-    }
-    const F4 ends = smoothstep(splat(0), splat(.22f), t) * smoothstep(splat(1), splat(.78f), t),
-             share = (v2 - upper) / max(lower - upper, splat(1e-3f));
-    const F4 turned = t - ends * x_ / length;
-    v2 = between ? mix(sample_curve(eye_.upper, turned), sample_curve(eye_.lower, turned), share) -
-                       4 * share * (1 - share) * ends * y_
-                 : v2;
-    t2 = between ? turned : t;
+  if (moves_iris()) {
+    const F4 margin = sunk + eye_.iris.below * bend;
+    const I4 between = (v > drooped - 1) & (v < margin + WET_MARGIN) & (t > 0) & (t < 1);
+    const F4 half = splat(MARGIN_FADE / 2);
+    out.bared = between ? splat(1) : splat(0);
+    out.ball = out.bared * smoothstep(drooped, drooped + MARGIN_FADE, v) *
+               smoothstep(margin + half, margin - half, v);
     out.elsewhere |= between;
+    out.iris_x = x - shift_.x;
+    out.iris_y = y - shift_.y;
   }
-  out.from_x = eye_.corner.x + t2 * length * ax - v2 * ay;
-  out.from_y = eye_.corner.y + t2 * length * ay + v2 * ax;
+  out.from_x = eye_.corner.x + t * length * ax - v2 * ay;
+  out.from_y = eye_.corner.y + t * length * ay + v2 * ax;
   out.touched = out.elsewhere;
   if (blink_ <= 0) {
     return out;
@@ -258,12 +266,23 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   return out;
 }
 
+/** @returns the opacity of a layer of the eyeball, of which `share` is visible between the lids */
+static F4 opacity(const BilinearTaps<4>& layer, F4 share) {
+  return layer.inside ? share * layer(3) / 255 : splat(0);
+}
+
 F4 EyeOverlay::luma(const Sample& sample, F4 plain) const {
   F4 y = plain;
   if (any(sample.elsewhere)) {
     y = sample.elsewhere ? BilinearTaps<1>(asset_.luma, asset_.width, asset_.height, sample.from_x,
                                            sample.from_y)()
                          : y;
+  }
+  if (any(sample.bared > 0)) {
+    const BilinearTaps<4> white = sample_layer(eye_.iris.white, sample.from_x, sample.from_y),
+                          disc = sample_layer(eye_.iris.disc, sample.iris_x, sample.iris_y);
+    y = mix(y, white(0), opacity(white, sample.bared));
+    y = mix(y, disc(0), opacity(disc, sample.ball));
   }
   if (blink_ <= 0) {
     return y;
@@ -281,6 +300,13 @@ void EyeOverlay::chroma(const Sample& sample, F4& u, F4& v) const {
                          : u;
     v = sample.elsewhere ? BilinearTaps<1>(asset_.v, asset_.width / 2, asset_.height / 2, x, y)()
                          : v;
+  }
+  if (any(sample.bared > 0)) {
+    const BilinearTaps<4> white = sample_layer(eye_.iris.white, sample.from_x, sample.from_y),
+                          disc = sample_layer(eye_.iris.disc, sample.iris_x, sample.iris_y);
+    const F4 bare = opacity(white, sample.bared), over = opacity(disc, sample.ball);
+    u = mix(mix(u, white(1), bare), disc(1), over);
+    v = mix(mix(v, white(2), bare), disc(2), over);
   }
   if (blink_ <= 0) {
     return;

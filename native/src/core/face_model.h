@@ -75,6 +75,15 @@ struct Area {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
+/** The iris of an eye. The layers are in picture coordinates. */
+struct Iris {
+  Point centre{};    // along the eye's axis and below it, pixels from its corner
+  float radius = 0;  // pixels; 0: not found
+  float below = 0;   // how far below the landmarks it meets the lower lid, pixels
+  Layer disc;        // the iris with a rim of the white, whole, as if no lid covered it
+  Layer white;       // the eyeball where the portrait shows the iris
+};
+
 /** One eye of the portrait. */
 struct Eye {
   Point corner{}, axis{1, 0};    // corner on the left of the picture; unit vector to the other one
@@ -85,6 +94,7 @@ struct Eye {
   Area lid_area;  // pixels of the neutral picture that lids may change
   Colour lash{34, 128, 128};
   Layer lid;  // the closed lid, in picture coordinates
+  Iris iris;
 };
 
 struct Model {

@@ -7,12 +7,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/face_iris.h"
+
 namespace mouthpiece::face {
 namespace {
 
 /** Share of the distance to a new mood that one frame covers: 90 % after 10 frames. */
 constexpr float MOOD_EASE = .206f;
-constexpr float GAZE_X = .13f, GAZE_Y = .14f;  // of the eye's length and height
 
 float clamp_finite(float x, float low, float high) {
   return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f);
@@ -102,9 +103,9 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   update_relief(dirty);
 
   seam_box_ = mouth_.moved ? mouth_box() : Box{};
+  const Point shift = iris_shift(model_.eyes, pose_.gaze_x, pose_.gaze_y);
   const auto eye_overlay = [&](const Eye& eye, float blink) {
-    return EyeOverlay(model_.asset, eye, blink, mood_.lids, pose_.gaze_x * GAZE_X * eye.length,
-                      pose_.gaze_y * GAZE_Y * eye.height);
+    return EyeOverlay(model_.asset, eye, blink, mood_.lids, shift);
   };
   const EyeOverlay eyes[2] = {eye_overlay(model_.eyes[0], pose_.blink_left),
                               eye_overlay(model_.eyes[1], pose_.blink_right)};

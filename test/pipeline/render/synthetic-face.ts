@@ -16,7 +16,13 @@ export const AXIS = (SIZE - 1) / 2;
 const MOUTH_Y = 320;
 const MOUTH_HALF = 44;
 const INNER_HALF = 40;
-const EYE_Y = 220;
+export const EYE_Y = 220;
+/** Distance of an eye's corners from the axis, and its lids' distance from the line between them. */
+const EYE_CORNERS = [28, 68] as const;
+const LIDS = [8, 7] as const;
+/** An iris is darker than the white beside it and than skin. */
+export const IRIS = { x: 48, radius: 8, luma: 40 } as const;
+const WHITE_LUMA = 200;
 
 /** V of everything inside the mouth; that of skin and background is far lower. */
 const INSIDE_V = 230;
@@ -74,15 +80,15 @@ function landmarks(): Float32Array {
   arc(JAW, 105, 330, -60);
   arc(OVAL_UPPER, 110, 280, 160);
   for (const { corner, sign, ring, lower, inner } of EYES) {
-    put(corner, sign * 68, EYE_Y);
-    put(inner, sign * 28, EYE_Y);
+    put(corner, sign * EYE_CORNERS[1], EYE_Y);
+    put(inner, sign * EYE_CORNERS[0], EYE_Y);
     ring.forEach((index, i) => {
       const t = (i + 1) / 8;
-      put(index, sign * (68 - 40 * t), EYE_Y - 8 * Math.sin(Math.PI * t));
+      put(index, sign * (68 - 40 * t), EYE_Y - LIDS[0] * Math.sin(Math.PI * t));
     });
     lower.forEach((index, i) => {
       const t = (i + 1) / 8;
-      put(index, sign * (68 - 40 * t), EYE_Y + 7 * Math.sin(Math.PI * t));
+      put(index, sign * (68 - 40 * t), EYE_Y + LIDS[1] * Math.sin(Math.PI * t));
     });
   }
   for (const { sign, upper, lower } of BROWS) {
@@ -99,6 +105,18 @@ function landmarks(): Float32Array {
   return points;
 }
 
+/** Between the lids: an iris on the white. */
+function eyeball(x: number, y: number): number | undefined {
+  const u = Math.abs(x - AXIS);
+  const t = (u - EYE_CORNERS[0]) / (EYE_CORNERS[1] - EYE_CORNERS[0]);
+  const open = Math.sin(Math.PI * Math.min(1, Math.max(0, t)));
+  if (y <= EYE_Y - LIDS[0] * open || y >= EYE_Y + LIDS[1] * open) {
+    return undefined;
+  }
+  const outside = Math.hypot(u - IRIS.x, y - EYE_Y) - IRIS.radius;
+  return IRIS.luma + (WHITE_LUMA - IRIS.luma) * Math.min(1, Math.max(0, outside + 0.5));
+}
+
 /** Smooth symmetric texture, so that every displacement is visible. */
 const texture = (x: number, y: number): number => {
   const u = Math.abs(x - AXIS);
@@ -110,7 +128,7 @@ export function syntheticParts(changes: Partial<FaceAssetParts> = {}): FaceAsset
   const matte = new Uint8Array(SIZE * SIZE);
   for (let y = 0; y < SIZE; y++) {
     for (let x = 0; x < SIZE; x++) {
-      neutral[y * SIZE + x] = texture(x, y);
+      neutral[y * SIZE + x] = eyeball(x, y) ?? texture(x, y);
       const r = Math.hypot((x - AXIS) / 150, (y - 265) / 200);
       matte[y * SIZE + x] = Math.max(0, Math.min(255, Math.round(((1.15 - r) / 0.25) * 255)));
     }

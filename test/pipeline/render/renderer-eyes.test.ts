@@ -1,0 +1,99 @@
+// Gaze, measured from the renderer's pixels.
+import assert from 'node:assert/strict';
+import { expect, test } from 'vitest';
+import { native } from '../../../src/native/addon.ts';
+import {
+  AXIS,
+  Canvas,
+  EYE_Y,
+  IRIS,
+  poseOf,
+  SIZE,
+  syntheticAsset,
+  syntheticParts,
+} from './synthetic-face.ts';
+
+const asset = new native.FaceAsset(syntheticAsset());
+
+/** Pixels of the opening are darker than this where the iris is. */
+const DARK = 90;
+
+interface Seen {
+  /** Centre of the iris, pixels from where the portrait shows it. */
+  readonly x: number;
+  readonly y: number;
+  readonly area: number;
+}
+
+/** The iris of one eye. @param sign -1 for the eye on the left of the picture */
+function irisOf(picture: Uint8Array, sign: -1 | 1): Seen {
+  const middle = AXIS + sign * IRIS.x;
+  let [x, y, area] = [0, 0, 0];
+  for (let row = EYE_Y - 14; row <= EYE_Y + 12; row++) {
+    for (let column = Math.round(middle - 18); column <= middle + 18; column++) {
+      if (picture[row * SIZE + column]! < DARK) {
+        x += column - middle;
+        y += row - EYE_Y;
+        area++;
+      }
+    }
+  }
+  return { x: x / area, y: y / area, area };
+}
+
+const looking = (
+  gazeX: number,
+  gazeY: number,
+): { left: Seen; right: Seen; picture: Uint8Array } => {
+  const { picture } = new Canvas(asset).show({}, 1, poseOf({ gazeX, gazeY }));
+  return { left: irisOf(picture, -1), right: irisOf(picture, 1), picture };
+};
+
+test.for([-1, -0.5, 0.5, 1])('both irises move by the same way with gaze x %s', (gazeX) => {
+  const { left, right } = looking(gazeX, 0);
+  assert.ok(Math.abs(left.x - right.x) < 0.5, `${left.x} and ${right.x}`);
+  expect(left.x / gazeX).toBeGreaterThan(0.4 * IRIS.radius);
+  expect(left.x / gazeX).toBeLessThan(0.8 * IRIS.radius);
+});
+
+test('an iris stays a whole disc, and leaves white where it was', () => {
+  const rest = looking(0, 0);
+  const { left, right, picture } = looking(1, 0);
+  for (const [now, before] of [
+    [left, rest.left],
+    [right, rest.right],
+  ] as const) {
+    // Lids cover more of it towards the corners.
+    expect(now.area / before.area).toBeGreaterThan(0.75);
+    expect(now.area / before.area).toBeLessThan(1.1);
+  }
+  const bared = Math.round(AXIS + IRIS.x - 0.8 * IRIS.radius);
+  expect(syntheticParts().neutral[EYE_Y * SIZE + bared]).toBeLessThan(DARK);
+  expect(picture[EYE_Y * SIZE + bared]).toBeGreaterThan(150);
+});
+
+test('the upper lid follows an iris down and up, by nearly its way', () => {
+  // The first row from the brow down that shows the eyeball, at the middle of an iris.
+  const lidOf = (picture: Uint8Array): number => {
+    const column = Math.round(AXIS - IRIS.x);
+    for (let row = EYE_Y - 14; ; row++) {
+      const [above, here] = [picture[(row - 1) * SIZE + column]!, picture[row * SIZE + column]!];
+      if (here < DARK) {
+        return row - (DARK - here) / (above - here);
+      }
+    }
+  };
+  const rest = lidOf(looking(0, 0).picture);
+  const down = lidOf(looking(0, 1).picture) - rest;
+  const up = lidOf(looking(0, -1).picture) - rest;
+  expect(down).toBeGreaterThan(1);
+  expect(up).toBeLessThan(-1);
+});
+
+test('eyes without an iris that can be told from the white do not move', () => {
+  const parts = syntheticParts();
+  const plain = parts.neutral.map((luma, i) => (i < SIZE * SIZE ? Math.max(luma, 195) : luma));
+  const still = new native.FaceAsset(syntheticAsset({ neutral: plain }));
+  const { picture } = new Canvas(still).show({}, 1, poseOf({ gazeX: 1, gazeY: 1 }));
+  assert.deepEqual(picture, plain);
+});
