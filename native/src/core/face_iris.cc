@@ -41,7 +41,7 @@ constexpr size_t COLUMNS = 25;
  */
 constexpr float DIFFERENCE = 250, LEAST_DIFFERENCE = .12f;
 /** An iris far from the middle is less likely: the same for where it is. */
-constexpr float ASIDE = 200, LEAST_ASIDE = .2f;
+constexpr float ASIDE = 150, LEAST_ASIDE = .1f;
 
 /**
  * The eye's range: movement of the iris at the ends, in its radii. 0.62 sideways is 18 degrees, as
@@ -130,8 +130,8 @@ class EyeTable {
   }
 
   /**
-   * @returns by how much it is lighter outside a circle than inside, all over the eyeball, and a
-   * half of by how much the iris is lighter than its pupil
+   * @returns by how much it is lighter outside a circle than inside, all over the eyeball, and
+   * by how much the iris is lighter than its pupil
    */
   float whole_contrast(Point centre, float radius) const {
     float sum[3] = {0, 0, 0};
@@ -145,7 +145,7 @@ class EyeTable {
     }
     const auto mean = [&](int zone) { return sum[zone] / float(std::max(1, count[zone])); };
     const float pupil = count[0] > 0 ? std::clamp(mean(1) - mean(0), 0.f, MAX_PUPIL) : 0;
-    return mean(2) - (sum[0] + sum[1]) / float(std::max(1, count[0] + count[1])) + .5f * pupil;
+    return mean(2) - (sum[0] + sum[1]) / float(std::max(1, count[0] + count[1])) + pupil;
   }
 
   static constexpr float HIDDEN = -1;
