@@ -29,6 +29,8 @@ constexpr float CORNER = .85f;
  * (docs/motion.md), measured between the outer landmarks.
  */
 constexpr float ROUNDED_WIDTH = .40f;
+/** Outlines of the face at the height of the mouth, left and right in the picture. */
+constexpr std::array<int, 2> JAW_SIDES{58, 288};
 
 float distance(Point a, Point b) {
   return std::hypot(a.x - b.x, a.y - b.y);
@@ -103,12 +105,15 @@ class Builder {
                 left = mix(inner_left, local(MOUTH_LEFT).x, CORNER),
                 right = mix(inner_right, local(MOUTH_RIGHT).x, CORNER);
     c.half_width = std::max(4.f, (right - left) / 2);
-    c.narrowing = std::clamp(
-        1 - ROUNDED_WIDTH * distance(asset_.landmark(EYE_LEFT), asset_.landmark(EYE_RIGHT)) /
-                (2 * c.half_width),
-        .25f, .42f);
     c.teeth_half_width = mix(std::max(4.f, (inner_right - inner_left) / 2), c.half_width, .5f);
     c.centre = (left + right) / 2;
+    for (size_t i = 0; i < c.outline.size(); i++) {
+      c.outline[i] = std::abs(local(JAW_SIDES[i]).x - c.centre) / c.half_width;
+    }
+    const float eyes = distance(asset_.landmark(EYE_LEFT), asset_.landmark(EYE_RIGHT)),
+                room = std::min(c.outline[0], c.outline[1]) - 1;
+    c.narrowing = std::clamp(1 - ROUNDED_WIDTH * eyes / (2 * c.half_width), .25f,
+                             std::clamp(room, .25f, .42f));
     const float reach = std::min(REACH * c.half_width, 400.f);
     c.left = std::floor(c.centre - reach);
     c.count = int(2 * reach) + 2;

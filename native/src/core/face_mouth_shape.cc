@@ -147,7 +147,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                      .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
                      (.04f + .08f * smiling) * a.jaw - .05f * smiling * a.open,
                  -.6f, .3f);
-  const float corner = wn * (1 + kx), reach = std::min(float(c.count - 1) / 2, CHEEK * wn);
+  const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
+  // The skin that compensates ends at the face's outline: behind it is background.
+  std::array<float, 2> reach{};
+  for (size_t i = 0; i < reach.size(); i++) {
+    reach[i] = std::clamp(c.outline[i] * wn, std::min(1.3f * wn, most), most);
+  }
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
@@ -182,8 +187,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   for (int i = 0; i < c.count; i++) {
     const float x = c.left + float(i) - c.centre, side = x < 0 ? -1.f : 1.f, ax = std::abs(x);
     // Horizontally the lips scale with the corners. The skin beyond them compensates.
-    const float dx =
-        ax < corner ? side * (ax - ax / (1 + kx)) : side * kx * wn * smoothstep(reach, corner, ax);
+    const float dx = ax < corner ? side * (ax - ax / (1 + kx))
+                                 : side * kx * wn * smoothstep(reach[x < 0 ? 0 : 1], corner, ax);
     const float xs = x - dx, r = std::abs(xs) / wn;
     const float column = std::clamp(xs + c.centre - c.left, 0.f, float(c.count - 1) - 1e-3f);
     const size_t k = size_t(column);

@@ -21,9 +21,6 @@ constexpr float MOST_RED = .8f;
 /** Luma of the upper lip: share of that of the lower one, and most of that of the skin above it. */
 constexpr float SHADED = .86f, DARKER = .84f;
 
-/** Outlines of the face at the height of the mouth, left and right in the picture. */
-constexpr std::array<int, 2> JAW_SIDES{58, 288};
-
 /** A bell round `centre`: 1 there, 0 at a distance of two `width`s. */
 float bell(float x, float centre, float width) {
   const float t = (x - centre) / (2 * width);
@@ -109,12 +106,6 @@ void build_relief(Model& model) {
   const int radius = std::clamp(int(std::lround(.022f * fh)), 1, 12);
   const Grey closed = closing(skin, radius);
 
-  // How far the face reaches at the height of the mouth, half widths of the mouth.
-  std::array<float, 2> side{};
-  for (size_t i = 0; i < side.size(); i++) {
-    const Point p = asset.landmark(JAW_SIDES[i]);
-    side[i] = std::abs(model.frame.to_local(p.x, p.y).x - c.centre) / wn;
-  }
   struct Place {
     float beyond, below, r, upper, lower;
     SkinPlace skin;
@@ -124,7 +115,7 @@ void build_relief(Model& model) {
     const float column = std::clamp(p.x - c.left, 0.f, float(c.count - 1));
     const size_t k = size_t(column);
     const float seam = c.seam[k], r = std::abs(p.x - c.centre) / wn, below = (p.y - seam) / wn,
-                outline = side[p.x > c.centre ? 1 : 0];
+                outline = c.outline[p.x > c.centre ? 1 : 0];
     return Place{r - 1,
                  below,
                  r,
