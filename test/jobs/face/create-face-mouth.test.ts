@@ -7,6 +7,7 @@ import { LOWER_OUTER, UPPER_OUTER } from '../../../src/jobs/face/detect/landmark
 import { curveThrough } from '../../../src/jobs/face/imaging/curve.ts';
 import { rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
+import { castOf } from '../../../src/jobs/face/regions/lighting.ts';
 import { mouthTints } from '../../../src/jobs/face/regions/mouth-interior.ts';
 import { completeUpperLip } from '../../../src/jobs/face/regions/upper-lip.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
@@ -105,6 +106,18 @@ test('the tongue of a dark face is darker than that of a light one, and never gr
   const red = (tint: readonly number[]): number => (tint[2]! - 128) / (tint[0]! - 16);
   assert.ok(red(dark) > 0.36, `${red(dark)} of the dark face`);
   assert.ok(red(light) > 0.36, `${red(light)} of the light one`);
+});
+
+test('painted teeth are paler than the skin in any light, and no brighter than dim eyes', async () => {
+  const skin: Rgb = [200, 122, 84];
+  const light = { skin, white: [196, 158, 112] as Rgb, colour: 1, grain: 2 };
+  const [luma, u, v] = mouthTints(light, undefined, [170, 90, 80]).teeth;
+  const [skinU, skinV] = castOf(skin);
+  assert.ok(128 - u < -0.65 * skinU * (luma - 16), `blue ${u}`);
+  assert.ok(v - 128 < 0.4 * skinV * (luma - 16), `red ${v}`);
+  // Dark skin in dim light: its eyes are rendered brighter than anything else.
+  const { tints } = (await describeFace(await portrait('amara').png().toBuffer())).parts;
+  assert.ok(tints.teeth[0] < 140, `luma ${tints.teeth[0]}`);
 });
 
 test('lips that are closed have two peaks, and end finely at the corners', async () => {

@@ -29,42 +29,71 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
     0.8,
   );
   const whites = eyes.filter((i) => lumaAt(image, i) >= bright);
-  const skinLuma = lumaOf(...skin);
   const sclera: Rgb =
     whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
-  const scleraLuma = lumaOf(...sclera);
-  // Eyes lie in shadow, so white is brighter than the sclera. Dark skin in good light still comes
-  // with white teeth.
-  const luma = clamp(Math.max(1.2 * scleraLuma, 0.85 * skinLuma + 40), 60, 238);
   const colour = smoothstep(...CHROMA_RANGE, median(cheeks.map((i) => chromaAt(image, i))));
-  const cast = (c: number): number => {
-    const off = skin[c]! / Math.max(1, skinLuma) / NEUTRAL_SKIN[c]! - 1;
-    return (
-      1 +
-      0.75 *
-        colour *
-        Math.sign(off) *
-        Math.max(0, Math.abs(off) - (c === 2 && off > 0 ? SKIN_VARIATION_BLUE : SKIN_VARIATION))
-    );
-  };
-  const hue = (c: number): number =>
-    clamp(clamp((sclera[c]! / Math.max(1, scleraLuma) + 1) / 2, 0.8, 1.12) * cast(c), 0.6, 1.25);
-  return {
-    skin,
-    white: [luma * hue(0), luma * hue(1), luma * hue(2)],
-    colour,
-    grain: grainOf(image, cheeks),
-  };
+  return { skin, white: whiteOf(skin, sclera, colour), colour, grain: grainOf(image, cheeks) };
 }
 
+/** Chroma in units of luma: (B - Y, R - Y) / Y, scaled as in YUV. Neutral is (0, 0). */
+export type Cast = readonly [u: number, v: number];
+
+/** B - Y and R - Y of the primary colours are at most 1 / U and 1 / V. */
+const [U, V] = [0.564, 0.713];
+
+export function castOf([r, g, b]: Rgb): Cast {
+  const luma = Math.max(1, lumaOf(r, g, b));
+  return [(U * (b - luma)) / luma, (V * (r - luma)) / luma];
+}
+
+/** The colour of a luma and a chroma. */
+export function withCast(luma: number, [u, v]: Cast): Rgb {
+  const [r, b] = [1 + v / V, 1 + u / U];
+  return [luma * r, (luma * (1 - 0.299 * r - 0.114 * b)) / 0.587, luma * b];
+}
+
+/** Shortens a vector to a length. */
+const bounded = ([u, v]: Cast, most: number): Cast => {
+  const share = Math.min(1, most / Math.max(1e-6, Math.hypot(u, v)));
+  return [u * share, v * share];
+};
+
 /**
- * Red, green and blue of skin in white light, in units of its luma, and how much people differ from
- * it. A larger difference means coloured light, paint or print.
+ * Chroma of skin in white light, from pale to ruddy: shares of one hue. What is farther from it
+ * than people differ means coloured light, paint or print.
  */
-const NEUTRAL_SKIN = [1.24, 0.95, 0.74] as const;
-const SKIN_VARIATION = 0.15;
-/** The same difference towards blue, for pale skin. */
-const SKIN_VARIATION_BLUE = 0.35;
+const SKIN_HUE: Cast = [-0.15, 0.2];
+const SKIN_SHARES = [0.4, 1.2] as const;
+const SKIN_VARIATION = 0.05;
+/**
+ * Share of the sclera's chroma that is the light's: lids and lashes in the same pixels redden it. It
+ * counts up to this share of the skin's. From six portraits with their own teeth.
+ */
+const SCLERA_SHARE = 0.5;
+const MOST_SCLERA = 0.3;
+/**
+ * White in units of the luma of the sclera, which lies in shadow. It is bounded by the skin: dark
+ * skin in good light still comes with white teeth, bright eyes in a dim face do not.
+ */
+const ABOVE_SCLERA = 1.02;
+const SKIN_LEAST = [0.88, 40] as const;
+const SKIN_MOST = [1.35, 20] as const;
+
+/** White in the light of a face. @param colour as in Lighting */
+function whiteOf(skin: Rgb, sclera: Rgb, colour: number): Rgb {
+  const [u, v] = castOf(skin);
+  const [hueU, hueV] = SKIN_HUE;
+  const share = clamp((u * hueU + v * hueV) / (hueU ** 2 + hueV ** 2), ...SKIN_SHARES);
+  const off: Cast = [u - share * hueU, v - share * hueV];
+  const cast = bounded(off, colour * Math.max(0, Math.hypot(...off) - SKIN_VARIATION));
+  const [scleraU, scleraV] = castOf(sclera);
+  const rest = bounded([scleraU - cast[0], scleraV - cast[1]], MOST_SCLERA * Math.hypot(u, v));
+  const skinLuma = lumaOf(...skin);
+  const bound = ([factor, offset]: readonly [number, number]): number =>
+    Math.min(232, factor * skinLuma + offset);
+  const luma = clamp(ABOVE_SCLERA * lumaOf(...sclera), bound(SKIN_LEAST), bound(SKIN_MOST));
+  return withCast(luma, [cast[0] + SCLERA_SHARE * rest[0], cast[1] + SCLERA_SHARE * rest[1]]);
+}
 
 /**
  * Chroma (CIE 1976) of cheeks: below 3 in black and white, also toned or not quite neutral; above 9

@@ -3,9 +3,9 @@
 import type { FacePatch, FaceTints } from '../../../media/face-asset.ts';
 import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
 import { blur, dilate } from '../imaging/mask.ts';
-import { plane, type Plane, type RgbImage } from '../imaging/image.ts';
+import { clamp, plane, type Plane, type RgbImage } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
-import type { Lighting } from './lighting.ts';
+import { castOf, type Lighting, withCast } from './lighting.ts';
 import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/patch.ts';
 
 /** Teeth cut out of the portrait. */
@@ -99,7 +99,12 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
 /** Share of the lips' hue in that of gums and tongue. */
 const LIKE_LIPS = 0.4;
 /** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
-const LIKE_SKIN = 0.25;
+const LIKE_SKIN = 0.12;
+/**
+ * Most chroma of painted teeth, in units of the skin's, for blue and for red, and what is allowed on
+ * pale skin: teeth are paler than skin in any light.
+ */
+const PALER = { blue: 0.5, red: 0.3, least: 0.02 } as const;
 /** Redness of skin below which a picture's colours are faded, unless the lips are redder. */
 const FADED_SKIN = 0.3;
 /** Redness of lips in a black and white picture that was tinted, and in one in colour. */
@@ -146,9 +151,20 @@ export function mouthTints(
   return {
     cavity: rgbToYuv(lit(0.14 * tone, 0.05 * tone, 0.05 * tone)),
     gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
-    tongue: rgbToYuv(flesh(lit(0.8 * tone, 0.37 * tone, 0.38 * tone))),
-    teeth: rgbToYuv(teeth ?? towards(lit(0.97, 0.925, 0.845), skin, LIKE_SKIN)),
+    tongue: rgbToYuv(flesh(lit(0.86 * tone, 0.36 * tone, 0.38 * tone))),
+    teeth: rgbToYuv(teeth ?? paler(towards(lit(0.98, 0.945, 0.86), skin, LIKE_SKIN), skin)),
   };
+}
+
+/** Bounds the chroma of teeth by that of the skin. */
+function paler(teeth: Rgb, skin: Rgb): Rgb {
+  const [u, v] = castOf(teeth);
+  const [skinU, skinV] = castOf(skin);
+  const bound = (value: number, share: number, like: number): number => {
+    const most = share * Math.abs(like) + PALER.least;
+    return clamp(value, -most, most);
+  };
+  return withCast(lumaOf(...teeth), [bound(u, PALER.blue, skinU), bound(v, PALER.red, skinV)]);
 }
 
 /** Bounding box of a mask, `margin` pixels larger on each side. */
