@@ -4,6 +4,8 @@
 #include "core/face_mouth_interior.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 namespace mouthpiece::face {
 namespace {
@@ -11,9 +13,9 @@ namespace {
 /**
  * Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
  */
-constexpr float REDDENING_U = 5, REDDENING_V = 9;
+constexpr float REDDENING_U = 4, REDDENING_V = 13;
 /** Chroma offset of teeth in that light. Without it teeth look grey in the lips' shadow. */
-constexpr float WARMTH_U = 5, WARMTH_V = 11;
+constexpr float WARMTH_U = 4, WARMTH_V = 9;
 
 Colour colour_of(Yuv c) {
   return {float(c.y), float(c.u), float(c.v)};
@@ -81,15 +83,44 @@ Colour dim(Colour c, float k, float colour) {
 
 /** Where the throat is darkest, share of the opening's height from its top. */
 constexpr float THROAT_HEIGHT = .42f;
-/** Light on the tongue: at its upper edge, on its back, and what its sides lose. */
-constexpr float TONGUE_EDGE = .38f, TONGUE_BACK = 1.02f, TONGUE_SIDES = .48f;
+/**
+ * Light on the tongue: at its back, at its front, and what its sides lose. It is brightest at this
+ * share of the way to the lower lip.
+ */
+constexpr float TONGUE_BACK = .14f, TONGUE_FRONT = 1.20f, TONGUE_SIDES = .50f, TONGUE_RIDGE = .80f;
+/** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
+constexpr float LIT_OPENING = .12f, UNLIT = .70f;
 /** Highlights on a wet tongue, luma in full light. */
-constexpr float WET = 34;
+constexpr float WET = 44;
+/** Gap between the biting edges of upper and lower teeth, which do not meet in speech. */
+constexpr float SLIT = .008f;
+/** Most of the lower teeth that is above the lower lip, and of the upper ones below a round lip. */
+constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .012f;
+/**
+ * The upper lip's shadow on painted teeth, and on those of the portrait, which are photographed in
+ * it; the shadow of the lower lip. How much light is lost right at the lip.
+ */
+constexpr float UPPER_SHADOW = .46f, OWN_SHADOW = .25f, LOWER_SHADOW = .30f;
+/** Light on the wet inside of the lips, which turn inwards: at their edges. */
+constexpr float UPPER_INSIDE = .52f, LOWER_INSIDE = .56f;
+/** Where the lips' colour is taken, share of their thickness from the line between them. */
+constexpr float LIP_SAMPLE = .30f;
 
 /** Where the tongue shines: 0 to 1, in spots. @param x in units of the face's height */
 float wetness(float x) {
   const float spots = std::sin(38 * x + .4f) + .8f * std::sin(67 * x + 2.1f);
   return smoothstep(.2f, 1.8f, spots);
+}
+
+/** Four columns' values of a kind: from a vector per column to a vector per value. */
+std::array<F4, LANES> transposed(F4 a, F4 b, F4 c, F4 d) {
+  const F4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+           cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+           low = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+           high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  return {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+          __builtin_shufflevector(low, high, 0, 1, 4, 5),
+          __builtin_shufflevector(low, high, 2, 3, 6, 7)};
 }
 
 }  // namespace
@@ -100,8 +131,9 @@ MouthInterior::MouthInterior(const Model& model)
       cavity_(colour_of(model.asset.tints.cavity)),
       tongue_(colour_of(model.asset.tints.tongue)),
       tinted_(tinted(model.asset)),
-      flesh_(dim(colour_of(model.asset.tints.gums), .40f, tinted_)),
-      rim_(dim(colour_of(model.asset.tints.gums), .80f, tinted_)),
+      flesh_(dim(colour_of(model.asset.tints.gums), .36f, tinted_)),
+      upper_inside_(dim(colour_of(model.asset.tints.gums), UPPER_INSIDE, tinted_)),
+      lower_inside_(dim(colour_of(model.asset.tints.gums), LOWER_INSIDE, tinted_)),
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]),
       contrast_((235 - model.grade.black) / (235 - 16)) {
@@ -109,118 +141,195 @@ MouthInterior::MouthInterior(const Model& model)
   for (int i = 0; i < c.count; i++) {
     wet_.push_back(wetness((c.left + float(i) - c.centre) / fh_));
   }
+  sample_lips();
+}
+
+/**
+ * Takes the lips' light from the neutral picture, smoothed along the lips. Their insides have the
+ * colour of gums: lipstick ends before them.
+ */
+void MouthInterior::sample_lips() {
+  const Contours& c = model_.contours;
+  const Asset& asset = model_.asset;
+  const int radius = std::max(2, int(.05f * c.half_width));
+  const auto luma = [&](int i, float below) {
+    const float x =
+        std::clamp(c.left + float(i), c.centre - .9f * c.half_width, c.centre + .9f * c.half_width);
+    const int column = std::clamp(int(x - c.left), 0, c.count - 1);
+    const Point p = model_.frame.to_picture(x, c.seam[size_t(column)] + below);
+    const int px = std::clamp(int(p.x), 0, asset.width - 1),
+              py = std::clamp(int(p.y), 0, asset.height - 1);
+    return float(asset.luma[size_t(py) * size_t(asset.width) + size_t(px)]);
+  };
+  const auto inside = [&](int i, float below, float light) {
+    float sum = 0;
+    for (int k = i - radius; k <= i + radius; k++) {
+      sum += luma(k, below);
+    }
+    // `graded` will raise the black.
+    return 16 + (sum / float(2 * radius + 1) - model_.grade.black) / contrast_ * light;
+  };
+  for (int i = 0; i < c.count; i++) {
+    lips_.push_back({inside(i, -LIP_SAMPLE * c.upper_thick, UPPER_INSIDE),
+                     inside(i, LIP_SAMPLE * c.lower_thick, LOWER_INSIDE)});
+  }
 }
 
 void MouthInterior::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
   const Articulation& a = mouth.now;
   const float drop = mouth.jaw_drop;
-  lower_shift_ =
-      .96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw;  // the teeth meet for s and z
-  const float tongue_top = seam_ + lower_shift_ - .012f * fh_ -
-                           (.062f + .018f * (1 - a.round)) * fh_ * a.jaw -
-                           (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
+  const Mouth::Column& middle =
+      mouth.columns[size_t(std::clamp(int(c.centre - c.left), 0, c.count - 1))];
+  Frame& f = frame_;
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
-  const float hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  upper_light_ = (model_.asset.teeth_upper ? .92f : 1) * (1 - .50f * hood);
-  upper_cover_ = (1 - .45f * hood) * (model_.asset.teeth_upper ? 1 : model_.teeth);
-  lower_cover_ = model_.asset.teeth_lower ? 1 : model_.teeth;
-  upper_shift_ = -.065f * fh_ * hood;  // rounded lips come forward and down over the teeth
-  lower_light_ = (.76f + .10f * a.teeth) * (1 - .75f * hood);
-  between_teeth_ = a.tout;
-  // Less light comes between rounded lips.
-  const float ambient =
-      (.88f + .12f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck)) *
-      (1 - .38f * hood);
-  const float wet =
-      WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * smoothstep(1, .4f, model_.softness);
-  const float rim = .60f * smoothstep(.02f * fh_, .09f * fh_, mouth.aperture) * (1 - a.tuck);
-  const float corner = std::max(2.f, mouth.half_opening),
-              tip = smoothstep(.02f, .5f, a.tout) * .96f;
-  for (int i = 0; i < c.count; i++) {
-    const float x = std::abs(c.left + float(i) - c.centre), r = std::min(1.f, x / corner),
-                t = x / (.66f * c.half_width);
-    const float width = smoothstep(1.12f, .75f, t);
-    columns_[size_t(i)] = {
-        .throat = .92f * smoothstep(1.25f, .45f, r),
-        .tongue = .97f * width,
-        .tongue_top = tongue_top + .045f * fh_ * t * t,
-        .tongue_light = (1 - TONGUE_SIDES * std::min(1.f, t * t)) * (1 - .45f * a.round),
-        .groove = .10f * smoothstep(.16f, 0, t),
-        .tip = tip * smoothstep(1, .70f, t),
-        .tip_rise = .35f * t * t,
-        .wet = wet * wet_[size_t(i)] * smoothstep(.8f, .4f, t),
-        .rim = rim * smoothstep(1.f, .7f, r),
-        .shade = (1 - (.38f + .17f * hood) * r * r * r) * ambient,
-    };
+  f.hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
+  f.round = a.round;
+  const bool own = bool(model_.asset.teeth_upper);
+  const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
+  f.upper_light = (own ? .92f : 1) * (1 - .50f * f.hood);
+  f.upper_cover = own ? 1 : model_.teeth;
+  // Rounded lips come forward and down over the teeth.
+  f.upper_shift = f.hood * std::min(0.f, middle.y_top + UPPER_TIPS * fh_ - upper_edge);
+  // Teeth behind rounded lips are dark already.
+  f.upper_shadow = (own ? OWN_SHADOW : UPPER_SHADOW) * (1 - .5f * f.hood);
+  f.lower_cover = model_.asset.teeth_lower ? 1 : model_.teeth;
+  f.lower_light = (.72f + .08f * a.teeth) * (1 - .70f * f.hood);
+  // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
+  const float lower_edge = seam_ + biting_edge(model_, false) * fh_;
+  f.lower_shift = std::max({.96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw,
+                            upper_edge + f.upper_shift + SLIT * fh_ - lower_edge,
+                            middle.y_bottom - LOWER_TIPS * (1 - f.hood) * fh_ - lower_edge});
+  f.tongue_top = seam_ + .96f * drop - .30f * drop * a.teeth - .012f * fh_ -
+                 (.062f + .018f * (1 - a.round)) * fh_ * a.jaw -
+                 (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
+  // Less light comes between rounded lips, and into a small opening.
+  const float open = std::max(smoothstep(0, LIT_OPENING * fh_, mouth.aperture), a.tout);
+  f.tongue_light = (1 - UNLIT * (1 - open)) * (1 - .72f * f.hood);
+  f.ambient = (.90f + .10f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck)) *
+              (1 - .20f * f.hood);
+  f.wet = WET * (float(model_.asset.tints.tongue.y) - 16) / 100 *
+          smoothstep(1, .4f, model_.softness) * f.tongue_light;
+  f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
+  f.corner = std::max(2.f, mouth.half_opening);
+  f.upper_rim = (.005f + .020f * a.round) * fh_;
+  f.lower_rim = (.008f + .017f * a.round) * fh_ + .02f * mouth.aperture;
+  const auto index = [&](float x) { return std::clamp(int(x - c.left), 0, c.count - 1); };
+  first_ = index(c.centre - f.corner - 2);
+  last_ = index(c.centre + f.corner + 2);
+  for (int i = first_; i <= last_; i++) {
+    columns_[size_t(i)] = column_at(mouth, size_t(i));
   }
+}
+
+MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) const {
+  const Contours& c = model_.contours;
+  const Frame& f = frame_;
+  const Mouth::Column& lip = mouth.columns[i];
+  const float off = c.left + float(i) - c.centre, x = std::abs(off),
+              r = std::min(1.f, x / f.corner), r2 = r * r, t = x / (.66f * c.half_width),
+              t2 = t * t, gap = std::max(1.f, lip.y_bottom - lip.y_top);
+  // The lips' colours move with them.
+  const Lips& lips =
+      lips_[size_t(std::clamp(int(c.centre + off - lip.dx - c.left), 0, c.count - 1))];
+  const float tongue_top = f.tongue_top + .045f * fh_ * t2,
+              front = TONGUE_RIDGE * std::max(.05f * fh_, lip.y_bottom - tongue_top),
+              sides = 1 - TONGUE_SIDES * std::min(1.f, t2);
+  // Towards the corners the lips' insides fill the opening.
+  const float share = mix(mix(.20f, .28f, f.round), .50f, r2);
+  const float own = bool(model_.asset.teeth_upper);
+  const float reach = std::min(.042f * fh_, .55f * gap) * mix(1, .7f, own);
+  return {
+      .tongue =
+          F4{.97f * smoothstep(1.12f, .75f, t), tongue_top, 1 / front, f.tongue_light * sides},
+      .depth = F4{.94f * smoothstep(1.05f, .35f, r), .16f * smoothstep(.14f, 0, t),
+                  f.wet * wet_[i] * smoothstep(.8f, .4f, t),
+                  (1 - (.26f + .20f * f.hood) * r2 * r) * f.ambient},
+      .rim = F4{1 / (std::min(f.upper_rim, share * gap) + .5f),
+                1 / (std::min(f.lower_rim, share * gap) + .5f), .85f, .85f},
+      .lips = F4{lips.upper, lips.lower, 1 / reach, 1 / std::min(.024f * fh_, .35f * gap)},
+  };
 }
 
 template <Channels CHANNELS>
 MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) const {
   const Contours& contours = model_.contours;
+  const Frame& f = frame_;
   const I4 nearest = to_int(x - contours.left + .5f);
   const Column* columns[LANES];
   for (int lane = 0; lane < LANES; lane++) {
-    columns[lane] = &columns_[size_t(std::clamp(nearest[lane], 0, contours.count - 1))];
+    columns[lane] = &columns_[size_t(std::clamp(nearest[lane], first_, last_))];
   }
-  const auto column = [&](float Column::* field) {
-    return F4{columns[0]->*field, columns[1]->*field, columns[2]->*field, columns[3]->*field};
+  const auto column = [&](F4 Column::* field) {
+    return transposed(columns[0]->*field, columns[1]->*field, columns[2]->*field,
+                      columns[3]->*field);
   };
   const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
+  const auto [throat, groove, wet, light] = column(&Column::depth);
 
   // The throat is dark. Round it are the palate and the cheeks' flesh.
   const F4 high = below_top / gap - THROAT_HEIGHT;
   Colours c = over<CHANNELS>(splat_colour(flesh_), splat_colour(cavity_),
-                             column(&Column::throat) * clamp01(1 - 1.8f * high * high));
+                             throat * clamp01(1 - 1.8f * high * high));
 
-  // The tongue lies behind the lower teeth. Its tip rises for t, d, n and l.
-  const F4 t = (y - column(&Column::tongue_top)) / (.032f * fh_), tongue = column(&Column::tongue);
-  if (any((t > -1) & (tongue > 0))) {
-    const F4 groove = 1 - column(&Column::groove) * smoothstep(splat(.1f), splat(1), t);
+  // The tongue is a mound behind the lower teeth, brightest at its front. Its tip rises for t, d, n
+  // and l.
+  const auto [tongue, tongue_top, rate, tongue_light] = column(&Column::tongue);
+  const F4 down = y - tongue_top;
+  if (any((down > -.032f * fh_) & (tongue > 0))) {
+    const F4 along = clamp01(down * rate), lit = along * along * (3 - 2 * along),
+             edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
     c = over<CHANNELS>(c,
                        dim<CHANNELS>(splat_colour(tongue_),
-                                     (TONGUE_EDGE + (TONGUE_BACK - TONGUE_EDGE) *
-                                                        smoothstep(splat(-.8f), splat(1.8f), t)) *
-                                         column(&Column::tongue_light) * groove,
+                                     (TONGUE_BACK + (TONGUE_FRONT - TONGUE_BACK) * lit) *
+                                         tongue_light * (1 - groove * lit),
                                      tinted_),
-                       tongue * smoothstep(splat(-1), splat(.4f), t));
+                       tongue * edge);
     if constexpr (CHANNELS == Channels::luma) {
-      const F4 from_ridge = t - 1.5f;
-      c.y += column(&Column::wet) * clamp01(1 - from_ridge * from_ridge);
+      const F4 from_ridge = (along - .72f) * 4;
+      c.y += wet * clamp01(1 - from_ridge * from_ridge);
     }
   }
 
-  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - lower_shift_, lower_light_, lower_cover_,
-                           tinted_);
-  c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - upper_shift_, upper_light_, upper_cover_,
-                           tinted_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - f.lower_shift, f.lower_light,
+                           f.lower_cover, tinted_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - f.upper_shift, f.upper_light,
+                           f.upper_cover, tinted_);
 
   // For th the tongue's tip lies on the lower lip, over the lower teeth and the upper teeth's edge.
-  if (between_teeth_ > .02f) {
-    const F4 at = above_bottom / min(splat(.050f * fh_), .62f * gap);
+  if (f.tip > .001f) {
+    const F4 t = abs(x - contours.centre) / (.66f * contours.half_width),
+             at = above_bottom / min(splat(.050f * fh_), .62f * gap);
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
                       .98f - .30f * smoothstep(splat(.55f), splat(1.05f), at), tinted_),
-        column(&Column::tip) *
-            smoothstep(splat(1.12f), splat(.80f), at + column(&Column::tip_rise)));
+        f.tip * smoothstep(splat(1), splat(.70f), t) *
+            smoothstep(splat(1.12f), splat(.80f), at + .35f * t * t));
   }
 
-  // The wet inside of the lower lip, before the teeth.
-  const F4 rim_height = min(splat(.030f * fh_), .28f * gap);
-  c = over<CHANNELS>(c, splat_colour(rim_),
-                     column(&Column::rim) * smoothstep(rim_height, splat(-.5f), above_bottom));
+  // Shadow of the lips, softer with distance from them.
+  const auto [upper_y, lower_y, upper_rate, lower_rate] = column(&Column::lips);
+  const F4 from_upper = 1 - clamp01(below_top * upper_rate),
+           from_lower = 1 - clamp01(above_bottom * lower_rate);
+  c = dim<CHANNELS>(c,
+                    (1 - f.upper_shadow * from_upper * from_upper) *
+                        (1 - LOWER_SHADOW * from_lower * from_lower) * light,
+                    tinted_);
 
-  // Shadow of the upper lip and of the lower lip's rim.
-  const F4 lip =
-      .80f + .20f * smoothstep(splat(-.5f), min(splat(.032f * fh_), .6f * gap), below_top);
-  const F4 rim =
-      .80f + .20f * smoothstep(splat(-.5f), min(splat(.022f * fh_), .4f * gap), above_bottom);
-  c = dim<CHANNELS>(c, lip * rim * column(&Column::shade), tinted_);
+  // The lips turn inwards: their wet insides fade into what lies behind.
+  const auto [upper_height, lower_height, upper_rim, lower_rim] = column(&Column::rim);
+  const F4 in_upper = 1 - clamp01(below_top * upper_height),
+           in_lower = 1 - clamp01(above_bottom * lower_height),
+           upper_alpha = upper_rim * in_upper * (2 - in_upper),
+           lower_alpha = lower_rim * in_lower * (2 - in_lower);
   if constexpr (CHANNELS == Channels::luma) {
+    c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha);
     c.y = graded(c.y, x, y);
+  } else {
+    c.u = mix(mix(c.u, splat(upper_inside_.u), upper_alpha), splat(lower_inside_.u), lower_alpha);
+    c.v = mix(mix(c.v, splat(upper_inside_.v), upper_alpha), splat(lower_inside_.v), lower_alpha);
   }
   return c;
 }

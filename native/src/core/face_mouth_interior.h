@@ -64,30 +64,49 @@ class MouthInterior {
   Colours colours_at(F4 x, F4 y, F4 top, F4 bottom) const;
 
  private:
-  /** Values that are constant along a column of the mouth's coordinates. */
+  /** Values that are constant along a column of the mouth's coordinates, four by four. */
   struct Column {
-    float throat;                // how far the dark of the throat is seen, 0 to 1
-    float tongue, tongue_top;    // opacity, y of the upper edge
-    float tongue_light, groove;  // light on it, darkening of the median groove
-    float tip, tip_rise;         // opacity and rise of the tongue's tip between the teeth
-    float wet;                   // highlights on the tongue, luma
-    float rim;                   // opacity of the inside of the lower lip
-    float shade;                 // light, less towards the corners
+    F4 tongue;  // opacity, y of the upper edge, 1 / (distance from there to its front), light
+    F4 depth;   // how dark the throat is, the tongue's groove, its highlights (luma); light
+    F4 rim;     // 1 / (height of the upper and of the lower lip's inside), opacity of both
+    F4 lips;    // Y of the upper and of the lower; 1 / (reach of the shadow of each)
   };
+  /** Luma of the lips' insides in a column of the neutral picture. */
+  struct Lips {
+    float upper, lower;
+  };
+
+  void sample_lips();
+  Column column_at(const Mouth& mouth, size_t i) const;
 
   /** Lets luma share the portrait's darkest tone and its grain. */
   F4 graded(F4 luma, F4 x, F4 y) const;
 
   const Model& model_;
   std::vector<Column> columns_;
+  int first_ = 0, last_ = 0;  // the columns that `prepare` has set
+  std::vector<Lips> lips_;
   std::vector<float> wet_;  // of each column: how much the tongue shines there
   const Colour cavity_, tongue_;
   const float tinted_;  // 0 for a black and white picture, 1 for one in colour
-  const Colour flesh_, rim_;
+  const Colour flesh_, upper_inside_, lower_inside_;
   float fh_, seam_;
   float contrast_;  // of luma against the portrait's black, at most 1
-  float upper_shift_ = 0, lower_shift_ = 0, upper_light_ = 1, upper_cover_ = 1, lower_light_ = 1,
-        lower_cover_ = 1, between_teeth_ = 0;
+
+  /** What `prepare` derives from the articulation; lengths in pixels, light and opacity 0 to 1. */
+  struct Frame {
+    float upper_shift = 0, upper_light = 1, upper_cover = 1, upper_shadow = 0;
+    float lower_shift = 0, lower_light = 1, lower_cover = 1;
+    float tongue_top = 0, tongue_light = 1, wet = 0;
+    float ambient = 1, hood = 0, round = 0, tip = 0, corner = 1;
+    float upper_rim = 1, lower_rim = 1;
+  } frame_;
 };
+
+/**
+ * @returns y of the biting edge of the upper or lower central incisors while the mouth is closed,
+ * below the middle of the lip line, in units of the face's height
+ */
+float biting_edge(const Model& model, bool upper);
 
 }  // namespace mouthpiece::face

@@ -1,6 +1,7 @@
 // Layers of the teeth: the asset's patches resampled into the mouth's coordinates, or teeth painted
 // in the portrait's tint. Shapes and shades of painted teeth were chosen by eye.
 #include <algorithm>
+#include <array>
 
 #include "core/face_model.h"
 #include "core/face_mouth_interior.h"
@@ -51,49 +52,80 @@ float difference(const Row& row, int k, bool left, int which) {
   return float(hashed >> 8) / float(1u << 23) - 1;
 }
 
+/**
+ * Teeth of one side, from the middle: where each ends, share of the row's half width; how far its
+ * edge lies behind the first one's, share of the row's height; and how pointed it is.
+ */
+struct Tooth {
+  float end, shorter, pointed;
+};
+constexpr int TEETH = 6;
+constexpr std::array<Tooth, TEETH> UPPER{{{.28f, 0, 0},
+                                          {.49f, .05f, 0},
+                                          {.65f, .01f, .08f},
+                                          {.79f, .09f, .04f},
+                                          {.92f, .13f, .03f},
+                                          {1.05f, .17f, 0}}},
+    LOWER{{{.19f, 0, 0},
+           {.38f, .01f, 0},
+           {.57f, .03f, .07f},
+           {.75f, .10f, .04f},
+           {.90f, .15f, 0},
+           {1.05f, .18f, 0}}};
+/** The arch bends back: how far the edges of a row rise towards its ends, share of its height. */
+constexpr float UPPER_CURVE = .14f, LOWER_CURVE = .10f;
+/** Less light reaches the side teeth: exp(-FALL x^POWER), x in half widths of the row. */
+constexpr float UPPER_FALL = 1.35f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
+
 /** @param px, py position in the mouth's coordinates */
 Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
-  static constexpr float UPPER_EDGES[] = {0, .27f, .50f, .72f, .90f, 1.04f},
-                         LOWER_EDGES[] = {0, .19f, .38f, .60f, .80f, .96f};
-  static constexpr float UPPER_ARCH[] = {0, .055f, .02f, .09f, .17f},
-                         LOWER_ARCH[] = {0, .02f, .05f, .12f, .20f};
   const float age = model.grade.age;
-  const float* edges = row.upper ? UPPER_EDGES : LOWER_EDGES;
+  const auto& teeth = row.upper ? UPPER : LOWER;
   const float x = (px - model.contours.centre) / row.half_width, ax = std::abs(x);
   int k = 0;
-  while (k < 4 && ax >= edges[k + 1]) {
+  while (k < TEETH - 1 && ax >= teeth[size_t(k)].end) {
     k++;
   }
   const auto own = [&](int which) { return difference(row, k, x < 0, which); };
-  const float middle = (edges[k] + edges[k + 1]) / 2, half = (edges[k + 1] - edges[k]) / 2,
-              u = (ax - middle) / half, u2 = u * u;
+  const Tooth tooth = teeth[size_t(k)];
+  const float start = k > 0 ? teeth[size_t(k) - 1].end : 0, middle = (start + tooth.end) / 2,
+              half = (tooth.end - start) / 2, u = (ax - middle) / half, u2 = u * u;
   const float away = (py - row.edge) * (row.upper ? -1.f : 1.f) / row.height;
   // Edges are round when they are young, and worn, uneven and tilted later.
-  const float worn = (.02f + .04f * age) * own(0) + (.015f + .03f * age) * own(1) * u;
-  const float d = away - (row.upper ? UPPER_ARCH : LOWER_ARCH)[k] - worn -
-                  (row.upper ? .10f : .05f) * (1 - .5f * age) * u2 * u2;
-  const float alpha = smoothstep(-.06f, .10f, d) * smoothstep(1.06f, .92f, ax);
+  const float worn = (.018f + .04f * age) * own(0) + (.015f + .03f * age) * own(1) * u;
+  const float d = away - tooth.shorter - (row.upper ? UPPER_CURVE : LOWER_CURVE) * ax * ax - worn -
+                  tooth.pointed * (1 - .5f * age) * std::abs(u) -
+                  (row.upper ? .06f : .05f) * (1 - .5f * age) * u2 * u2;
+  const float alpha = smoothstep(-.06f, .08f, d) * smoothstep(1.06f, .86f, ax);
   if (alpha <= 0) {
     return {{0, 0, 0}, 0};
   }
-  const float g = (1 - std::abs(u)) / .09f, shine = (u + .2f) / .35f, low = (d - .32f) / .22f;
-  const float shade =
-      (1 - .10f * std::abs(u) * u2 - .30f * ax * ax - .22f * clamp01(away - .6f) +
-       (.035f + .03f * age) * own(2) + .07f * std::exp(-shine * shine - low * low)) *
-      (1 - (.12f + .10f * age) * std::exp(-g * g));
+  const float g = (1 - std::abs(u)) / .08f;
+  // A wet highlight on each incisor, clearest on one.
+  const float shine = (u + .25f) / .24f, low = (d - .34f) / .13f,
+              wet = (k == 0   ? (x < 0 ? .17f : .10f)
+                     : k == 1 ? .06f
+                              : .03f) *
+                    (1 - .4f * age);
+  const float fall = std::exp(-(row.upper ? UPPER_FALL : LOWER_FALL) * std::pow(ax, FALL_POWER));
+  const float shade = fall *
+                      (1 - .10f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
+                       (.035f + .03f * age) * own(2) + wet * std::exp(-shine * shine - low * low)) *
+                      (1 - (.11f + .10f * age) * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // Enamel becomes thinner: what is below it is darker and yellower.
-  const float old = 1 - .14f * age, yellow = (float(t.y) - 16) / 200 * age * tinted(model.asset);
+  const float old = 1 - .14f * age,
+              yellow = (float(t.y) - 16) / 200 * age * tinted(model.asset) * fall;
   // Thin at its edge, the enamel shows the dark behind it.
-  const float clear = row.upper ? .10f * smoothstep(.16f, 0, d) : 0;
-  return {
-      {alpha *
-           (16 + mix((float(t.y) - 16) * shade * old * (1 - clear), (float(q.y) - 16) * .85f, gum)),
-       alpha * (128 + mix((float(t.u) - 128) * shade - 7 * yellow, (float(q.u) - 128) * .85f, gum)),
-       alpha *
-           (128 + mix((float(t.v) - 128) * shade + 2 * yellow, (float(q.v) - 128) * .85f, gum))},
-      alpha};
+  const float clear = (row.upper ? .14f : .20f) * smoothstep(.16f, 0, d);
+  return {{alpha * (16 + mix((float(t.y) - 16) * shade * old * (1 - clear),
+                             (float(q.y) - 16) * .85f * fall, gum)),
+           alpha * (128 + mix((float(t.u) - 128) * shade - 5 * yellow,
+                              (float(q.u) - 128) * .85f * fall, gum)),
+           alpha * (128 + mix((float(t.v) - 128) * shade + 1.5f * yellow,
+                              (float(q.v) - 128) * .85f * fall, gum))},
+          alpha};
 }
 
 template <class Source>
@@ -108,15 +140,30 @@ Layer make_layer(const Model& model, Source source) {
   layer.yuva.resize(size_t(layer.width) * size_t(layer.height) * 4);
   uint8_t* out = layer.yuva.data();
   const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
+  int first = layer.height, last = 0;  // rows that show something
   for (int y = 0; y < layer.height; y++) {
     for (int x = 0; x < layer.width; x++, out += 4) {
       const Sample s = source(layer.left + float(x), layer.top + float(y));
+      if (s.a > 0) {
+        first = std::min(first, y);
+        last = y;
+      }
       out[0] = byte(s.colour.y);
       out[1] = byte(s.colour.u);
       out[2] = byte(s.colour.v);
       out[3] = byte(s.a * 255);
     }
   }
+  // Transparent rows above and below cost time in each frame. One is kept for interpolation.
+  first = std::max(0, std::min(first, last) - 1);
+  last = std::min(layer.height - 1, last + 1);
+  const auto row = [&](int y) {
+    return layer.yuva.begin() + std::ptrdiff_t(4) * std::ptrdiff_t(y) * layer.width;
+  };
+  layer.yuva.erase(row(last + 1), layer.yuva.end());
+  layer.yuva.erase(layer.yuva.begin(), row(first));
+  layer.top += float(first);
+  layer.height = last + 1 - first;
   return layer;
 }
 
@@ -130,13 +177,12 @@ Layer from_patch(const Model& model, const Patch& patch) {
 /** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
-  const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)], age = model.grade.age;
-  // With age the upper lip covers more of the teeth, and the lower one less.
+  const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
   const Row row{.upper = upper,
-                .edge = seam + (upper ? .026f - .014f * age : -.006f - .006f * age) * fh,
-                .half_width = c.teeth_half_width * (upper ? .94f : .74f),
+                .edge = seam + biting_edge(model, upper) * fh,
+                .half_width = c.teeth_half_width * (upper ? .99f : .70f),
                 .height = (upper ? .095f : .075f) * fh};
-  const float spread = .30f + .6f * model.softness;
+  const float spread = .28f + .45f * model.softness;
   return make_layer(model, [&](float x, float y) {
     Sample sum{{0, 0, 0}, 0};  // colours times alpha
     for (const float oy : {-spread, 0.f, spread}) {
@@ -196,6 +242,12 @@ float span(const Asset& asset, int from, int to) {
 }
 
 }  // namespace
+
+float biting_edge(const Model& model, bool upper) {
+  // With age the upper lip covers more of the teeth, and the lower one less.
+  const float age = model.grade.age;
+  return upper ? .026f - .014f * age : -.006f - .006f * age;
+}
 
 void build_teeth(Model& model) {
   const Asset& asset = model.asset;

@@ -220,9 +220,9 @@ describe('mouth', () => {
     assert.ok(high - low > 3, `${low} ${high}`);
   });
 
-  test('wide vowels show both rows of teeth, and the side teeth are lit too', () => {
-    const [dark, bright] = [40, 220];
-    const inside = [dark, 128, INSIDE] as const;
+  test("upper teeth are lit in front, half at the canines, and lie in the lip's shadow", () => {
+    const bright = 220;
+    const inside = [40, 128, INSIDE] as const;
     const canvas = new Canvas(
       new native.FaceAsset(
         syntheticAsset({
@@ -232,21 +232,84 @@ describe('mouth', () => {
     );
     for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 0.54, open: 0.56, wide: 0.43 }]) {
       const { picture } = canvas.show(shape);
-      /** Light of the teeth in a column, share of their own: the upper row, and the lower one. */
-      const teeth = (x: number): { upper: number; lower: number } => {
-        const rows = Array.from({ length: 80 }, (_, i) => 290 + i).filter(
+      /** Rows of the opening in a column. */
+      const open = (x: number): number[] =>
+        Array.from({ length: 80 }, (_, i) => 290 + i).filter(
           (row) => picture[chroma(x, row)]! > 180,
         );
+      /** Light of the teeth in a column, share of their own: the upper row, and the lower one. */
+      const teeth = (x: number): { upper: number; lower: number } => {
+        const rows = open(x);
         const light = (some: number[]): number =>
           (Math.max(...some.map((row) => picture[row * SIZE + x]!)) - 16) / (bright - 16);
         const half = Math.floor(rows.length / 2);
         return { upper: light(rows.slice(0, half)), lower: light(rows.slice(half)) };
       };
-      const [front, left, right] = [teeth(258), teeth(240), teeth(272)];
-      const seen = `${JSON.stringify(shape)} ${JSON.stringify([front, left, right])}`;
-      assert.ok(front.upper > 0.75 && front.lower > 0.7, seen);
-      assert.ok(left.upper > 0.4 && right.upper > 0.4, seen);
+      const at = [258, 246, 266, 237, 275].map(teeth);
+      const [front, ...sides] = at;
+      const seen = `${JSON.stringify(shape)} ${JSON.stringify(at)}`;
+      assert.ok(front!.upper > 0.75, seen);
+      assert.ok(front!.lower < 0.92 * front!.upper && front!.lower > 0.45 * front!.upper, seen);
+      const [incisors, canines] = [sides.slice(0, 2), sides.slice(2)];
+      assert.ok(
+        incisors.every(({ upper }) => upper > 0.7 * front!.upper),
+        seen,
+      );
+      assert.ok(
+        canines.every(({ upper }) => upper > 0.25 && upper < 0.65 * front!.upper),
+        seen,
+      );
+      // Below the lip the light comes over several rows, not at once.
+      const rows = open(258).map((row) => (picture[row * SIZE + 258]! - 16) / (bright - 16));
+      assert.ok(rows[0]! < 0.9 * front!.upper, rows.slice(0, 9).join(' '));
     }
+  });
+
+  test('upper and lower teeth do not meet: s and ee show a dark slit between them', () => {
+    const bright = 220;
+    const dark = [40, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          tints: { cavity: dark, gums: dark, tongue: dark, teeth: [bright, 128, INSIDE] },
+        }),
+      ),
+    );
+    for (const shape of [VISEMES.ee, { ...VISEMES.ee, teeth: 1 }, { open: 0.5, teeth: 1 }]) {
+      const { picture } = canvas.show(shape);
+      const rows = Array.from({ length: 80 }, (_, i) => 290 + i)
+        .filter((row) => picture[chroma(258, row)]! > 160)
+        .map((row) => picture[row * SIZE + 258]!);
+      const upper = rows.indexOf(Math.max(...rows));
+      const slit = Math.min(...rows.slice(upper));
+      const below = rows.slice(upper + rows.slice(upper).indexOf(slit));
+      const seen = `${JSON.stringify(shape)} ${rows.join(' ')}`;
+      assert.ok(slit < 0.5 * rows[upper]!, seen);
+      assert.ok(Math.max(...below) < 0.95 * rows[upper]!, seen);
+    }
+  });
+
+  test('puckered lips turn dark inside over several rows', () => {
+    const lip = 150;
+    const { neutral } = syntheticParts();
+    neutral.fill(lip, 0, PIXELS).fill(128, PIXELS);
+    const black = [20, 128, 128] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: black, gums: black, tongue: black, teeth: black },
+        }),
+      ),
+    );
+    const { picture } = canvas.show({ ...VISEMES.oh, round: 1 });
+    const rows = Array.from({ length: 60 }, (_, i) => picture[(290 + i) * SIZE + 256]!);
+    const steps = rows.slice(1).map((luma, i) => Math.abs(luma - rows[i]!));
+    const darkest = Math.min(...rows);
+    assert.ok(darkest < 0.3 * lip, `${darkest}`);
+    assert.ok(Math.max(...steps) < 0.5 * (lip - darkest), rows.join(' '));
+    const between = rows.filter((luma) => luma > darkest + 12 && luma < 0.6 * lip);
+    assert.ok(between.length >= 4, rows.join(' '));
   });
 
   test('a wide vowel shows a tongue, lighter than the dark behind it and round at its sides', () => {
