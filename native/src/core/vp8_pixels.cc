@@ -17,13 +17,14 @@ using I8 __attribute__((vector_size(16))) = int16_t;
 using U8 __attribute__((vector_size(16))) = uint16_t;
 using B8 __attribute__((vector_size(8))) = uint8_t;
 
-inline B8 load_bytes(const uint8_t* from) {
-  B8 out;
-  std::memcpy(&out, from, sizeof out);
-  return out;
-}
 inline I8 load_wide(const uint8_t* from) {
-  return __builtin_convertvector(load_bytes(from), I8);
+#if defined(__SSE4_1__)
+  return I8(_mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+#else
+  B8 bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return __builtin_convertvector(bytes, I8);
+#endif
 }
 inline I8 load(const int16_t* from) {
   I8 out;
@@ -60,16 +61,28 @@ inline I8 multiply_high(I8 a, int16_t b) {
 /** sqrt(2) cos(pi/8) - 1 and sqrt(2) sin(pi/8) - 1, in 1/65536. */
 constexpr int16_t COSINE = 20091, SINE = int16_t(35468 - 65536);
 
-/** Transposes two 4x4 blocks that lie side by side in four vectors. */
+/**
+ * Transposes two 4x4 blocks that lie side by side in four vectors. Each shuffle is one instruction
+ * of SSE.
+ */
 inline void transpose(I8 (&r)[4]) {
-  const I8 a = __builtin_shufflevector(r[0], r[1], 0, 8, 1, 9, 4, 12, 5, 13);
-  const I8 b = __builtin_shufflevector(r[0], r[1], 2, 10, 3, 11, 6, 14, 7, 15);
-  const I8 c = __builtin_shufflevector(r[2], r[3], 0, 8, 1, 9, 4, 12, 5, 13);
-  const I8 d = __builtin_shufflevector(r[2], r[3], 2, 10, 3, 11, 6, 14, 7, 15);
-  r[0] = __builtin_shufflevector(a, c, 0, 1, 8, 9, 4, 5, 12, 13);
-  r[1] = __builtin_shufflevector(a, c, 2, 3, 10, 11, 6, 7, 14, 15);
-  r[2] = __builtin_shufflevector(b, d, 0, 1, 8, 9, 4, 5, 12, 13);
-  r[3] = __builtin_shufflevector(b, d, 2, 3, 10, 11, 6, 7, 14, 15);
+  using I4 __attribute__((vector_size(16))) = int32_t;
+  const auto low = [](I8 x, I8 y) {
+    return I4(__builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11));
+  };
+  const auto high = [](I8 x, I8 y) {
+    return I4(__builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15));
+  };
+  const I4 left = low(r[0], r[1]), left_below = low(r[2], r[3]), right = high(r[0], r[1]),
+           right_below = high(r[2], r[3]);
+  const I8 a = I8(__builtin_shufflevector(left, left_below, 0, 4, 1, 5)),
+           b = I8(__builtin_shufflevector(left, left_below, 2, 6, 3, 7)),
+           c = I8(__builtin_shufflevector(right, right_below, 0, 4, 1, 5)),
+           d = I8(__builtin_shufflevector(right, right_below, 2, 6, 3, 7));
+  r[0] = __builtin_shufflevector(a, c, 0, 1, 2, 3, 8, 9, 10, 11);
+  r[1] = __builtin_shufflevector(a, c, 4, 5, 6, 7, 12, 13, 14, 15);
+  r[2] = __builtin_shufflevector(b, d, 0, 1, 2, 3, 8, 9, 10, 11);
+  r[3] = __builtin_shufflevector(b, d, 4, 5, 6, 7, 12, 13, 14, 15);
 }
 
 /** One dimension of the forward transform, 1/2 of the inverse's scale a dimension. */
