@@ -16,6 +16,9 @@ constexpr uint32_t NEIGHBOUR_COST = 16, NEW_COST = 40;
 constexpr int OUTSIDE = 14 * 4, FARTHEST = 50 * 4;
 /** A block whose absolute error is smaller needs no search. */
 constexpr uint32_t STILL_ERROR = 512;
+/** A vector that the caller knows is taken when its absolute error is smaller: no other is tried.
+ */
+constexpr uint32_t KNOWN_ERROR = 400;
 /** Steps of the search in quarters of a pixel, and how often each is repeated. */
 constexpr int FIRST_STEP = 16, MAX_TURNS = 4;
 
@@ -100,12 +103,11 @@ Motion InterCoder::choose_motion(int bx, int by, const Motion* hint, const Plane
   const uint8_t* luma = source.data[0];
   const int stride = source.stride[0];
   Motion best{};
-  uint32_t least =
-      predictor_.absolute_error(luma, stride, reference(0, bx * 16, by * 16), strides_[0]);
+  uint32_t least = UINT32_MAX;
   std::array<uint8_t, LUMA_BYTES> spare;
   uint8_t *trial = spare.data(), *kept = predicted;
   const auto consider = [&](Motion motion, uint32_t cost) {
-    if (motion == best || within(bx, by, motion) != motion) {
+    if (motion == best || motion == Motion{} || within(bx, by, motion) != motion) {
       return false;
     }
     predict_luma(bx, by, motion, trial);
@@ -118,11 +120,25 @@ Motion InterCoder::choose_motion(int bx, int by, const Motion* hint, const Plane
     std::swap(trial, kept);
     return true;
   };
-  if (hint == nullptr ? least > STILL_ERROR : *hint != Motion{}) {
-    const Neighbours near = neighbours(bx, by);
-    if (hint != nullptr) {
-      const Motion told = within(bx, by, *hint);
-      consider(told, told == near.nearest || told == near.near ? NEIGHBOUR_COST : NEW_COST);
+  const bool is_known = hint != nullptr && *hint != Motion{};
+  Neighbours near;
+  if (is_known) {
+    near = neighbours(bx, by);
+    const Motion told = within(bx, by, *hint);
+    consider(told, told == near.nearest || told == near.near ? NEIGHBOUR_COST : NEW_COST);
+  }
+  const bool is_found = least < KNOWN_ERROR;
+  if (!is_found) {
+    const uint32_t still =
+        predictor_.absolute_error(luma, stride, reference(0, bx * 16, by * 16), strides_[0]);
+    if (still <= least) {
+      least = still;
+      best = {};
+    }
+  }
+  if (!is_found && (is_known || (hint == nullptr && least > STILL_ERROR))) {
+    if (!is_known) {
+      near = neighbours(bx, by);
     }
     consider(near.nearest, NEIGHBOUR_COST);
     if (hint == nullptr) {
