@@ -116,6 +116,7 @@ double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const
                                                   8);
       here.is_coded = luma >= GOOD_LUMA || std::max(u, v) >= GOOD_CHROMA;
       if (here.is_coded && here.motion != Motion{}) {
+        here.has_chroma = std::max(u, v) >= GOOD_CHROMA;
         here.is_coded = luma >= GOOD_MOVING_LUMA || std::max(u, v) >= GOOD_MOVING_CHROMA ||
                         shade_error(source.data[0], source.stride[0], predicted) >= GOOD_SHADE;
       }
@@ -171,7 +172,8 @@ void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<cons
       const size_t k = size_t(by * columns_ + bx);
       Block& here = block(bx, by);
       uint8_t* pixels = scratch.pixels.data() + k * BLOCK_BYTES;
-      here.is_coded = here.is_coded && code_levels(bx, source_of(picture, bx, by), pixels, scratch);
+      here.is_coded = here.is_coded &&
+                      code_levels(bx, here.has_chroma, source_of(picture, bx, by), pixels, scratch);
       if (!here.is_coded) {
         left_ = {};
         above_[size_t(bx)] = {};
@@ -186,11 +188,13 @@ void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<cons
 /**
  * Transforms, quantises and tokenises the residual of one macroblock, and adds the residual that
  * decoders reconstruct to the prediction in `pixels`.
+ * @param has_chroma whether chroma gets a residual, too
  * @returns whether a level is not 0; else nothing was written
  */
-bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch) {
+bool InterCoder::code_levels(int bx, bool has_chroma, const Planes& source, uint8_t* pixels,
+                             Scratch& scratch) {
   std::array<Coefficients, 24> blocks, levels;
-  std::array<uint32_t, 24> nonzero;
+  std::array<uint32_t, 24> nonzero{};
   Coefficients dcs, dc_levels;
   // Of each pair of blocks: plane, first column and row; 8 pairs of luma, 2 of U, 2 of V.
   const auto place = [](int i) {
@@ -203,7 +207,8 @@ bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scra
     return plane == 0 ? pixels + y * 16 + x
                       : pixels + LUMA_BYTES + (plane - 1) * CHROMA_BYTES + y * 8 + x;
   };
-  for (int i = 0; i < 12; i++) {
+  const int pairs = has_chroma ? 12 : 8;
+  for (int i = 0; i < pairs; i++) {
     const auto [plane, x, y] = place(i);
     const int stride = plane == 0 ? 16 : 8, from = source.stride[size_t(plane)];
     transform_pair(source.data[size_t(plane)] + y * from + x, from, at(plane, x, y), stride,
@@ -212,7 +217,7 @@ bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scra
   transform_dcs(blocks.data(), dcs);
   const uint32_t nonzero_dcs = quantize(dcs, steps_[1], dc_levels);
   uint32_t coded = nonzero_dcs;
-  for (size_t i = 0; i < 24; i++) {
+  for (size_t i = 0; i < size_t(2 * pairs); i++) {
     nonzero[i] = quantize(blocks[i], steps_[i < 16 ? 0 : 2], levels[i]);
     coded |= nonzero[i];
   }
@@ -236,7 +241,7 @@ bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scra
   if (nonzero_dcs != 0) {
     restore_dcs(dcs, restored);
   }
-  for (int i = 0; i < 12; i++) {
+  for (int i = 0; i < pairs; i++) {
     const auto [plane, x, y] = place(i);
     const size_t k = size_t(2 * i);
     if (plane != 0) {
@@ -259,10 +264,17 @@ bool InterCoder::code_levels(int bx, const Planes& source, uint8_t* pixels, Scra
 void InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, int type, int first,
                           uint8_t& above, uint8_t& left, Scratch& scratch) {
   uint32_t context = uint32_t(above + left);
-  const int end = std::max(32 - std::countl_zero(nonzero), first);
   above = left = uint8_t(nonzero != 0);
-  uint32_t after_zero = 0;
   uint32_t* to = scratch.tokens.data() + scratch.token_count;
+  if (nonzero == 0) {
+    const uint32_t at = uint32_t(type * 8 + BANDS[size_t(first)]) * 3 + context;
+    counts_[0][at][END]++;
+    *to = at | END << 7;
+    scratch.token_count++;
+    return;
+  }
+  const int end = 32 - std::countl_zero(nonzero);
+  uint32_t after_zero = 0;
   const auto append = [&](int i, uint32_t token, uint32_t extra) {
     const uint32_t at = uint32_t(type * 8 + BANDS[size_t(i)]) * 3 + context;
     counts_[after_zero][at][token]++;

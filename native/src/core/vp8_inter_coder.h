@@ -72,8 +72,9 @@ class InterCoder {
  private:
   struct Block {
     Motion motion;
-    bool is_inter = false;  // false outside the picture
-    bool is_coded = false;  // has levels that are not 0
+    bool is_inter = false;   // false outside the picture
+    bool is_coded = false;   // has levels that are not 0
+    bool has_chroma = true;  // else only luma gets a residual
   };
   /** The neighbours' vectors of a macroblock, and the probabilities of its modes (RFC 6386, 18.3).
    */
@@ -102,7 +103,8 @@ class InterCoder {
                        uint8_t* predicted) const;
   void code_residuals(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                       int quantizer, Scratch& scratch);
-  bool code_levels(int bx, const Planes& source, uint8_t* pixels, Scratch& scratch);
+  bool code_levels(int bx, bool has_chroma, const Planes& source, uint8_t* pixels,
+                   Scratch& scratch);
   void tokenize(const Coefficients& levels, uint32_t nonzero, int type, int first, uint8_t& above,
                 uint8_t& left, Scratch& scratch);
   void store_block(int bx, int by, const uint8_t* pixels);
