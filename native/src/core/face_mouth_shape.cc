@@ -131,8 +131,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper =
-      .20f * excess + .028f * fh * a.upraise * (1 - a.press) + .020f * fh * a.tuck * (1 - a.press);
+  const float upper = (.20f + .10f * a.wide) * excess + .028f * fh * a.upraise * (1 - a.press) +
+                      .020f * fh * a.tuck * (1 - a.press);
   const float rounding = smoothstep(0, .8f, a.round);
   // The opening between protruding lips is round: the whole upper lip arches over it.
   const float arch = .22f * rounding * aperture;
