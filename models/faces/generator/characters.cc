@@ -71,11 +71,14 @@ Character mei() {
   Character c{.id = "mei"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.12f,
-              .mouthWidth = 1.14f,
+              .mouthWidth = 1.06f,
               .jawTaper = .12f,
               .chinTaper = .10f,
-              .cheeks = .035f};
-  c.browThickness = .65f;
+              .upperLid = -.004f,
+              .cheeks = .03f};
+  c.browThickness = .8f;
+  c.age = .10f;
+  c.freckles = .14f;
   c.skin = {.60f, .37f, .26f};
   c.lips = {.46f, .15f, .14f};
   c.iris = {.085f, .045f, .022f};
@@ -86,7 +89,7 @@ Character mei() {
   c.cloth2 = {.62f, .60f, .56f};
   c.clothes = Clothes::kTurtleneck;
   c.hair = Hair::kBob;
-  c.blush = .4f;
+  c.blush = .8f;
   c.lashes = 1.1f;
   c.makeup = .3f;
   c.backdropLight = {.42f, .52f, .50f};
@@ -95,10 +98,10 @@ Character mei() {
   c.browAngle = -.05f;
   c.lidCrease = .45f;
   c.hairline = -.04f;
-  c.hairFall = -.72f;
+  c.hairFall = -.70f;
   c.exposure = .95f;
   c.seed = 33;
-  c.smile = .034f;
+  c.smile = .026f;
   c.lipLine = .33f;
   c.smirk = -0.12f;
   c.roll = -0.018f;
@@ -246,7 +249,9 @@ Character amara() {
               .mouthWidth = 1.08f,
               .cheekbones = .02f,
               .jawTaper = .12f,
-              .chinTaper = .10f};
+              .chinTaper = .10f,
+              .upperLid = -.014f,
+              .lowerLid = -.004f};
   c.age = .06f;
   c.skin = {.125f, .058f, .034f};
   c.lips = {.135f, .044f, .038f};

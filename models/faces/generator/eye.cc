@@ -36,7 +36,8 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
   Vec3 albedo = mix(Vec3{.40f, .375f, .36f}, Vec3{.46f, .30f, .27f}, clamp01(corner * 1.3f));
-  albedo = albedo * (1 / c.exposure);
+  // Dark skin is exposed longer, and its whites are darker, too.
+  albedo = albedo * std::pow(c.exposure, -1.8f);
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.58f, .22f, .19f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 2.2f) * .45f);

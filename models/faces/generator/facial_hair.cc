@@ -101,12 +101,14 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
 
 /**
  * @returns how far a point is from the lips as seen from the front, decimetres; negative on them.
- * Lips are two arcs that meet at the corners.
+ * Lips are two arcs that meet at the corners. The lower one is nearly
+ * straight there.
  */
 float fromLips(const Landmarks& m, float x, float y) {
   const float across = std::fabs(x) / m.mouthHalf;
-  const float arc = across < 1 ? std::pow(1 - sq(across), .75f) : 0.f;
-  const float top = mix(m.mouth.y, m.lipTop, arc), bottom = mix(m.mouth.y, m.lipBottom, arc);
+  const float arc = std::max(0.f, 1 - sq(across));
+  const float top = mix(m.mouth.y, m.lipTop, std::pow(arc, .85f)),
+              bottom = mix(m.mouth.y, m.lipBottom, std::pow(arc, 1.25f));
   const float vertical = std::max(y - top, bottom - y);
   return across < 1 ? vertical : std::max(vertical, .8f * (std::fabs(x) - m.mouthHalf));
 }
@@ -122,7 +124,10 @@ Vec3 beardDirection(const Landmarks& m, Vec3 p) {
   return normalize(mix(down, outwards, isMoustache) + Vec3{whirl, .3f * whirl, 0} * .5f);
 }
 
-/** Adds one hair. It ends before it would lie on the lips, whose edge moves in speech. */
+/** How far hairs of the moustache and of the beard reach over the edge of the lips, decimetres. */
+constexpr float kOverUpperLip = .011f, kOverLowerLip = .002f;
+
+/** Adds one hair. It ends at the edge of the lips. */
 void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& random,
                   std::vector<Strand>& out) {
   const Character& c = head.character();
@@ -131,11 +136,13 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& ran
   dir = normalize(dir - n * dot(dir, n));
   dir = normalize(dir + n * random.between(.12f, .5f) + scattered(random) * .16f);
   const Vec3 bend = scattered(random) * (c.hair == Hair::kAfro ? .55f : .12f);
+  const float overLip = random.uniform();
   const int steps = 8;
   Strand s;
   Vec3 p = root - n * .003f;
   for (int i = 0; i <= steps; i++) {
-    if (i > 0 && fromLips(m, p.x, p.y) < .004f) {
+    const float over = (p.y > m.mouth.y ? kOverUpperLip : kOverLowerLip) * overLip;
+    if (i > 0 && fromLips(m, p.x, p.y) < -over) {
       break;
     }
     s.points.push_back(p);
@@ -169,7 +176,7 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     const float x = random.between(-.78f, .78f), y = random.between(-1.40f, .10f);
     Vec3 root, n;
     if (!head.onFront(x, y, root, n) || random.uniform() > beardMask(head, root) ||
-        fromLips(m, x, y) < .008f) {
+        fromLips(m, x, y) < .001f) {
       continue;
     }
     // Longest at the chin, short towards its borders.
@@ -207,11 +214,11 @@ float beardMask(const Head& head, Vec3 p) {
                           (1 - .3f * gaussian(ax, 0, .02f));
   float mask = std::max(std::max(.95f * cheek, .8f * jaw), moustache);
   // Thin beside the tuft below the lower lip.
-  mask *= 1 - .72f * gaussian(p.y, m.lipBottom - .045f, .05f) * gaussian(ax, .15f, .075f);
-  mask *= smoothstep(-.004f, .018f, fromLips(m, p.x, p.y));
+  mask *= 1 - .60f * gaussian(p.y, m.lipBottom - .045f, .04f) * gaussian(ax, .14f, .055f);
+  mask *= smoothstep(-.006f, .006f, fromLips(m, p.x, p.y));
   // It thins out below the jaw.
   mask *= smoothstep(-.15f, .10f, p.y - m.chin - 1.1f * sq(ax) + patchy);
-  return mask * (.60f + .5f * noise(p * 15));
+  return std::min(1.f, mask * (.52f + .5f * noise(p * 15) + .22f * noise(p * 43)));
 }
 
 void addFacialHair(const Head& head, std::vector<Strand>& out) {

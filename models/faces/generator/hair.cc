@@ -33,8 +33,8 @@ Style styleOf(const Character& c) {
     case Hair::kBob:
       return c.age > .5f ? Style{150000, 1500,  2.2f, .06f, .50f,  .80f, .22f,
                                  .10f,   .045f, .14f, .55f, .024f, .62f, .0014f}
-                         : Style{170000, 1900,  1.9f, .06f, .40f,  .80f, .22f,
-                                 .11f,   .040f, .10f, .45f, .010f, 1.1f, .0014f};
+                         : Style{170000, 1900, 1.9f, .06f,  .40f, .80f,   .22f, .11f,
+                                 .055f,  .13f, .50f, .016f, .8f,  .0014f, .035f};
     default:
       return {26000, 1100, .20f, .4f, .45f, .82f, .40f, .05f, .12f, .05f, .35f, .008f, .3f, .0011f};
   }
@@ -78,8 +78,8 @@ float cutOf(const Head& head, Vec3 root) {
         root.z > .35f && noise(root * 8 + Vec3{3, 0, 0}) > .62f ? .55f * noise(root * 8) : 0.f;
     return c.hairFall + layer + frame + .24f * uneven - .16f * fine;
   }
-  const float layer = c.age > .5f ? .30f * smoothstep(.5f, 1.f, root.y) * noise(root * 7) : 0.f;
-  return c.hairFall + layer + (c.age > .5f ? .20f : .12f) * uneven - .13f * std::sqrt(fine);
+  const float layer = (c.age > .5f ? .30f : .20f) * smoothstep(.5f, 1.f, root.y) * noise(root * 7);
+  return c.hairFall + layer + .20f * uneven - .13f * std::sqrt(fine);
 }
 
 /** @returns the direction of hair at a point of the scalp, in the head's coordinates */
@@ -174,7 +174,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     points.push_back(p);
     // Locks end at different heights.
     const float uneven = c.age < .5f ? noise(root * 13) : 0;
-    if (isInFringe && p.y < .27f + .17f * uneven + .08f * sq(random.uniform())) {
+    if (isInFringe && p.y < .255f + .17f * uneven + .13f * sq(random.uniform())) {
       break;
     }
     if (falling && p.y < cut) {
