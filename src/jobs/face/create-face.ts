@@ -76,7 +76,7 @@ export async function createFace(
     warnings.push('MOUTH_OPEN');
   }
   const lighting = measureLighting(crop.image, crop.points);
-  const teeth = rest.opening ? ownTeeth(crop.image, rest.opening) : undefined;
+  const teeth = rest.opening ? ownTeeth(crop.image, rest.opening, rest.contour) : undefined;
   const glasses = wearsGlasses(rest.image, rest.points);
   const [lidLeft, lidRight] = eyelidPatches(rest.image, rest.points, lighting, glasses, warnings);
   const matte = headMatte(rest.image, rest.points);

@@ -1,14 +1,15 @@
 // The mouth of a created face: lips that are closed, teeth that are kept, limits after a smile.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'vitest';
 import sharp from 'sharp';
 import { decodeFaceAsset, type FaceLimits } from '../../../src/media/face-asset.ts';
 import { LOWER_OUTER, UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
 import { curveThrough } from '../../../src/jobs/face/imaging/curve.ts';
-import { rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import { plane, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { castOf } from '../../../src/jobs/face/regions/lighting.ts';
-import { mouthTints } from '../../../src/jobs/face/regions/mouth-interior.ts';
+import { mouthTints, ownTeeth } from '../../../src/jobs/face/regions/mouth-interior.ts';
 import { completeUpperLip } from '../../../src/jobs/face/regions/upper-lip.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 import { assertSound, at, create, describeFace } from './face-checks.ts';
@@ -116,7 +117,8 @@ test('painted teeth are paler than the skin in any light, and no brighter than d
   assert.ok(128 - u < -0.65 * skinU * (luma - 16), `blue ${u}`);
   assert.ok(v - 128 < 0.4 * skinV * (luma - 16), `red ${v}`);
   // Dark skin in dim light: its eyes are rendered brighter than anything else.
-  const { tints } = (await describeFace(await portrait('amara').png().toBuffer())).parts;
+  const amara = new URL('../../../models/faces/amara.webp', import.meta.url);
+  const { tints } = (await describeFace(readFileSync(amara))).parts;
   assert.ok(tints.teeth[0] < 140, `luma ${tints.teeth[0]}`);
 });
 
@@ -285,4 +287,21 @@ test('a closed smile is relaxed: corners sink, lips round and open less', async 
   assert.ok(broad.limits.round < 0.95 && broad.limits.open < 0.9, JSON.stringify(broad.limits));
   // The corners were drawn up by 60 of 1024 pixels in the portrait, which is cropped to 512.
   assert.ok(broad.lift - none.lift < 17, `lifted by ${broad.lift - none.lift} more pixels`);
+});
+
+test('a row of teeth goes on at its sides, darker, and gloss on the lips is no tooth', async () => {
+  const bytes = await laughing('mei', { x: 516, y: 598, halfWidth: 88 });
+  const { luma, alpha, width } = (await describeFace(bytes)).parts.teethUpper!;
+  const columns = Array.from({ length: width }, (_, x) => {
+    const column = Array.from(alpha.keys()).filter((i) => i % width === x && alpha[i]! > 200);
+    return column.length === 0 ? 0 : Math.max(...column.map((i) => luma[i]!));
+  });
+  const shown = columns.filter((value) => value > 0);
+  assert.ok(shown.length > 0.85 * width, `${shown.length} of ${width} columns`);
+  const middle = shown[shown.length >> 1]!;
+  assert.ok(shown[2]! < 0.75 * middle && shown.at(-3)! < 0.75 * middle, shown.join(' '));
+  const [white, opening] = [rgbImage(128, 64), plane(128, 64)];
+  white.data.fill(220);
+  opening.data.fill(1);
+  assert.equal(ownTeeth(white, opening, plane(128, 64)), undefined);
 });

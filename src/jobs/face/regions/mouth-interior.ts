@@ -19,6 +19,8 @@ export interface OwnTeeth {
 const MIN_OPENING_PIXELS = 150;
 /** Least share of teeth in the opening. When fewer are visible, painted teeth look better. */
 const MIN_TEETH_SHARE = 0.3;
+/** Least share of the teeth within the contour that the landmarks give. */
+const LEAST_WITHIN = 0.4;
 /**
  * A whole row: the least share of columns in the middle of the mouth with a tooth of at least STUMP
  * of the usual height. Shade and reflections can hide a tooth, and a row with a gap looks worse
@@ -26,6 +28,9 @@ const MIN_TEETH_SHARE = 0.3;
  */
 const MIN_WHOLE = 0.9;
 const STUMP = 0.5;
+/** A step in the biting edge, share of the usual height, and how many columns may lie at one. */
+const JUMP = 0.3;
+const MOST_JUMPS = 3;
 /** Widest gap between two teeth of a whole row, share of the mouth's width. */
 const WIDEST_GAP = 0.012;
 /**
@@ -38,9 +43,10 @@ const MIN_HEIGHT = 0.09;
  * The upper row of teeth as visible in a smile: bright and not red. In each column the run nearest
  * the upper lip counts; below it may be the cavity, the tongue or the lower row.
  * @param opening where the mouth is open, 0..1 per pixel
+ * @param contour the same as the landmarks show it; teeth lie in it, the gloss of grey lips does not
  * @returns undefined when too little or only a part of a row is visible
  */
-export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined {
+export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnTeeth | undefined {
   const { width, height } = image;
   const inside: { index: number; l: number; a: number }[] = [];
   for (let i = 0; i < opening.data.length; i++) {
@@ -68,6 +74,12 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   if (teeth.length < MIN_TEETH_SHARE * inside.length) {
     return undefined;
   }
+  if (
+    contour &&
+    teeth.filter(({ index }) => contour.data[index]! > 0.5).length < LEAST_WITHIN * teeth.length
+  ) {
+    return undefined;
+  }
   const tooth = plane(width, height);
   for (const { index } of teeth) {
     tooth.data[index] = 1;
@@ -87,6 +99,7 @@ export function ownTeeth(image: RgbImage, opening: Plane): OwnTeeth | undefined 
   // Continue the colours beyond the visible part, for a lip that rises further still.
   const filled: RgbImage = { width, height, data: image.data.slice() };
   inpaint(filled, known);
+  completeSides(filled, row, box);
   const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);
   const channel = (c: number): number =>
     quantile(
@@ -246,15 +259,25 @@ function trim({ width, data }: Plane, { left, right, top, bottom }: Box): void {
 /** Whether the row of teeth is whole in the middle half of the mouth. */
 function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boolean {
   const heights: number[] = [];
+  const ends: number[] = [];
   for (let x = Math.round(left + 0.27 * (right - left)); x < left + 0.73 * (right - left); x++) {
-    let height = 0;
+    let [height, end] = [0, 0];
     for (let y = top; y < bottom; y++) {
-      height += data[y * width + x]! > 0.5 ? 1 : 0;
+      if (data[y * width + x]! > 0.5) {
+        height++;
+        end = y;
+      }
     }
     heights.push(height);
+    ends.push(end);
   }
   const usual = quantile(heights, 0.7);
   if (usual < MIN_HEIGHT * (right - left)) {
+    return false;
+  }
+  // The ends of lower teeth that hang on the upper ones.
+  const jumps = ends.filter((end, k) => Math.abs(end - (ends[k - 2] ?? end)) > JUMP * usual);
+  if (jumps.length > MOST_JUMPS) {
     return false;
   }
   const stumps = heights.map((height) => height === 0 || height < STUMP * usual);
@@ -267,6 +290,63 @@ function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boo
     stumps.filter(Boolean).length <= (1 - MIN_WHOLE) * heights.length &&
     missing <= Math.max(1, WIDEST_GAP * (right - left))
   );
+}
+
+/** How far a row is continued at each side, share of the mouth's width. */
+const SIDES = 0.13;
+/** Light of the teeth that are added: of the first and of the last, which lie in the cheek's shade. */
+const SIDE_LIGHT: readonly [number, number] = [0.82, 0.34];
+/** A column of less than this share of the usual height does not belong to the visible row. */
+const END = 0.4;
+
+/**
+ * Continues the row at both sides with its own last teeth, mirrored: smaller and darker, as the arch
+ * goes back. The corners of a smile hide them, and a row that stops there looks cut off.
+ */
+function completeSides(image: RgbImage, row: Plane, box: Box): void {
+  const { width } = row;
+  const columns = Array.from({ length: box.right - box.left }, (_, i) => {
+    const rows = [];
+    for (let y = box.top; y < box.bottom; y++) {
+      if (row.data[y * width + box.left + i]! > 0.5) {
+        rows.push(y);
+      }
+    }
+    return { height: rows.length, end: rows.at(-1) ?? box.top };
+  });
+  const usual = quantile(
+    columns.map(({ height }) => height).filter((height) => height > 0),
+    0.6,
+  );
+  const isTooth = ({ height }: { height: number }): boolean => height > END * usual;
+  const most = Math.round(SIDES * columns.length);
+  for (const [edge, way] of [
+    [columns.findIndex(isTooth), -1],
+    [columns.findLastIndex(isTooth), 1],
+  ] as const) {
+    for (let k = 1; k <= most; k++) {
+      const [to, from] = [edge + way * k, edge - way * k];
+      const source = columns[from];
+      if (!columns[to] || !source) {
+        break;
+      }
+      // The biting edge goes on level, and the teeth become shorter.
+      const t = k / most;
+      const rise = Math.round(
+        Math.min(usual / 2, Math.max(0, source.end - columns[edge]!.end)) + 0.15 * usual * t,
+      );
+      const light = SIDE_LIGHT[0] + (SIDE_LIGHT[1] - SIDE_LIGHT[0]) * t;
+      for (let y = box.top; y < box.bottom; y++) {
+        const at = y * width + box.left + to;
+        const [below, lower] = [y + rise, (y + rise) * width + box.left + from];
+        row.data[at] = below < box.bottom ? row.data[lower]! : 0;
+        for (let c = 0; c < 3; c++) {
+          const value = below < box.bottom ? image.data[lower * 3 + c]! : 0;
+          image.data[at * 3 + c] = light * value;
+        }
+      }
+    }
+  }
 }
 
 /** Extends the row of teeth upwards, behind the upper lip, by `by` pixels. */

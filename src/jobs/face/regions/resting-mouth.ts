@@ -37,6 +37,8 @@ export interface RestingMouth {
    * Where the mouth was open in the given picture, 0..1 per pixel; undefined when it was closed.
    */
   readonly opening: Plane | undefined;
+  /** The same as the landmarks alone show it. */
+  readonly contour?: Plane;
   /** Height of the opening in units of the width of the mouth. */
   readonly gap: number;
   /** How broad the smile was, 0..1. Lips stretched by a smile are rounded less. */
@@ -83,7 +85,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   }
   closer.drawSeam(closed, softness);
   softenFolds(closed, moved, Math.max(smile, 0.5 * relax));
-  return { image: closed, points: moved, opening, gap, smile: Math.max(smile, 0.4) };
+  return { image: closed, points: moved, opening, contour: seen, gap, smile: Math.max(smile, 0.4) };
 }
 
 /**
