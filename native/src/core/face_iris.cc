@@ -123,10 +123,11 @@ class EyeTable {
 
   /** @returns the red, or HIDDEN */
   float at(float u, float v) const {
-    const int x = int(2 * u + .5f), y = int(2 * (v - top_) + .5f);
-    return u >= 0 && v >= top_ && x < width_ && y < height_
-               ? red_[size_t(y) * size_t(width_) + size_t(x)]
-               : HIDDEN;
+    if (!(u >= 0 && v >= top_ && 2 * u < float(width_) && 2 * (v - top_) < float(height_))) {
+      return HIDDEN;
+    }
+    const auto x = size_t(std::lround(2 * u)), y = size_t(std::lround(2 * (v - top_)));
+    return x < size_t(width_) && y < size_t(height_) ? red_[y * size_t(width_) + x] : HIDDEN;
   }
 
   /**

@@ -28,7 +28,9 @@ constexpr float CORNER = .85f;
  * rest, as one in a smile, becomes narrower by a larger share. People's narrowest are .46 to .59
  * (docs/motion.md), measured between the outer landmarks.
  */
-constexpr float ROUNDED_WIDTH = .40f;
+constexpr float ROUNDED_WIDTH = .42f;
+/** Beyond this share the folds of a smile would bend round the lips. */
+constexpr float MOST_NARROWING = .34f;
 /** Outlines of the face at the height of the mouth, left and right in the picture. */
 constexpr std::array<int, 2> JAW_SIDES{58, 288};
 
@@ -113,7 +115,7 @@ class Builder {
     const float eyes = distance(asset_.landmark(EYE_LEFT), asset_.landmark(EYE_RIGHT)),
                 room = std::min(c.outline[0], c.outline[1]) - 1;
     c.narrowing = std::clamp(1 - ROUNDED_WIDTH * eyes / (2 * c.half_width), .25f,
-                             std::clamp(room, .25f, .42f));
+                             std::clamp(room, .25f, MOST_NARROWING));
     const float reach = std::min(REACH * c.half_width, 400.f);
     c.left = std::floor(c.centre - reach);
     c.count = int(2 * reach) + 2;

@@ -95,7 +95,7 @@ constexpr float WET = 44;
 /** Gap between the biting edges of upper and lower teeth, which do not meet in speech. */
 constexpr float SLIT = .008f;
 /** Most of the lower teeth that is above the lower lip, and of the upper ones below a round lip. */
-constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .012f;
+constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .008f;
 /**
  * The upper lip's shadow on painted teeth, and on those of the portrait, which are photographed in
  * it; the shadow of the lower lip. How much light is lost right at the lip.
@@ -185,10 +185,9 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
   f.hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
-  f.round = a.round;
   const bool own = bool(model_.asset.teeth_upper);
   const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
-  f.upper_light = (own ? .92f : 1) * (1 - .50f * f.hood);
+  f.upper_light = (own ? .92f : 1) * (1 - .66f * f.hood);
   f.upper_cover = own ? 1 : model_.teeth;
   // Rounded lips come forward and down over the teeth.
   f.upper_shift = f.hood * std::min(0.f, middle.y_top + UPPER_TIPS * fh_ - upper_edge);
@@ -213,8 +212,8 @@ void MouthInterior::prepare(const Mouth& mouth) {
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
   f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
   f.corner = std::max(2.f, mouth.half_opening);
-  f.upper_rim = (.005f + .020f * a.round) * fh_;
-  f.lower_rim = (.008f + .017f * a.round) * fh_ + .02f * mouth.aperture;
+  f.upper_rim = (.005f + .012f * a.round) * fh_;
+  f.lower_rim = (.008f + .012f * a.round) * fh_ + .02f * mouth.aperture;
   const auto index = [&](float x) { return std::clamp(int(x - c.left), 0, c.count - 1); };
   first_ = index(c.centre - f.corner - 2);
   last_ = index(c.centre + f.corner + 2);
@@ -237,7 +236,7 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
               front = TONGUE_RIDGE * std::max(.05f * fh_, lip.y_bottom - tongue_top),
               sides = 1 - TONGUE_SIDES * std::min(1.f, t2);
   // Towards the corners the lips' insides fill the opening.
-  const float share = mix(mix(.20f, .28f, f.round), .50f, r2);
+  const float share = mix(.20f, .50f, r2);
   const float own = bool(model_.asset.teeth_upper);
   const float reach = std::min(.042f * fh_, .55f * gap) * mix(1, .7f, own);
   return {

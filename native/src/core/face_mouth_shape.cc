@@ -71,6 +71,8 @@ constexpr float NOSTRILS = .13f;
 constexpr float LEVELLED = 1.15f;
 /** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
 constexpr float DROP = .18f;
+/** Protruding upper lips cover this share of the skin below the nose at most. */
+constexpr float PHILTRUM = .22f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -122,7 +124,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float chin_drop = DROP * unit * clamp01(a.jaw + chin * gain);
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   // Protruding lips leave a small opening in their middle.
-  const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .42f * a.round) +
+  const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .28f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
                       .030f * fh * a.tuck * (1 - a.press);
@@ -157,8 +159,11 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
   // Protruding lips are fuller; thin lips gain most.
+  const float philtrum = c.upper_outer[size_t(c.count / 2)] - c.nose;
   const float full_upper =
-      a.round * std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .85f * c.upper_thick);
+      a.round *
+      std::min(PHILTRUM * philtrum,
+               std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .85f * c.upper_thick));
   const float full_lower =
       a.round * std::clamp(.062f * fh - c.lower_thick, .16f * c.lower_thick, .75f * c.lower_thick);
 
