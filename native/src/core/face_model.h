@@ -145,6 +145,11 @@ struct Model {
 /** @throws std::runtime_error when the landmarks do not make a face or the matte is empty */
 Model build_model(const Asset& asset);
 
+/**
+ * Fits a x^2 + b x + c to the seam by least squares, x in half widths of the mouth. Towards the
+ * mouth's ends the result returns to the seam.
+ */
+void level_seam(Contours& contours);
 /** Sets the layers of the teeth: from the asset's patches, or painted ones. */
 void build_teeth(Model& model);
 /** Sets the eyes: lid margins, areas, the closed lids' textures and the lashes' colour. */

@@ -41,6 +41,7 @@ export type Cast = readonly [u: number, v: number];
 /** B - Y and R - Y of the primary colours are at most 1 / U and 1 / V. */
 const [U, V] = [0.564, 0.713];
 
+/** The chroma of a colour in units of its luma. */
 export function castOf([r, g, b]: Rgb): Cast {
   const luma = Math.max(1, lumaOf(r, g, b));
   return [(U * (b - luma)) / luma, (V * (r - luma)) / luma];
@@ -70,7 +71,7 @@ const SKIN_VARIATION = 0.05;
  * counts up to this share of the skin's. From six portraits with their own teeth.
  */
 const SCLERA_SHARE = 0.5;
-const MOST_SCLERA = 0.3;
+const SCLERA_CHROMA = 0.3;
 /**
  * White in units of the luma of the sclera, which lies in shadow. It is bounded by the skin: dark
  * skin in good light still comes with white teeth, bright eyes in a dim face do not.
@@ -87,7 +88,7 @@ function whiteOf(skin: Rgb, sclera: Rgb, colour: number): Rgb {
   const off: Cast = [u - share * hueU, v - share * hueV];
   const cast = bounded(off, colour * Math.max(0, Math.hypot(...off) - SKIN_VARIATION));
   const [scleraU, scleraV] = castOf(sclera);
-  const rest = bounded([scleraU - cast[0], scleraV - cast[1]], MOST_SCLERA * Math.hypot(u, v));
+  const rest = bounded([scleraU - cast[0], scleraV - cast[1]], SCLERA_CHROMA * Math.hypot(u, v));
   const skinLuma = lumaOf(...skin);
   const bound = ([factor, offset]: readonly [number, number]): number =>
     Math.min(232, factor * skinLuma + offset);

@@ -23,7 +23,7 @@ const UPPER_LIGHT: readonly [number, number] = [0.74, 0.9];
 const BELOW_SKIN = 0.88;
 const LIGHT_SKIN: readonly [number, number] = [90, 130];
 /** Most of their luma that lips lose by that: in black and white they may be lighter than the skin. */
-const MOST_DIMMED = 0.12;
+const DIMMED = 0.12;
 /** Difference of the skin from grey, 0..255: a black and white picture, and one in colour. */
 const COLOURED: readonly [number, number] = [5, 18];
 /** Difference of the chroma of pale lips from that of the skin, 0..255: where they get redder. */
@@ -267,7 +267,7 @@ function rich(lip: Rgb, skin: Rgb): Rgb {
   const blue = lip[2] - pale * Math.max(0, lip[2] - bluest * lip[1]);
   const red = 1 - RICHER * pale;
   const most = Math.min(
-    MOST_DIMMED * luma,
+    DIMMED * luma,
     Math.max(0, luma - BELOW_SKIN * light) * smoothstep(...LIGHT_SKIN, light),
   );
   const redder: Rgb = [lip[0], lip[1] * red, blue * red];

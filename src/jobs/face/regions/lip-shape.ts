@@ -40,7 +40,7 @@ const LOWER: Lip = {
 /** How much of a thickness at rest comes from the person. */
 const OWN = 0.65;
 /** Most that a lip grows when a smile closes: lips that doubled looked swollen. */
-const MOST_GROWN = 1.28;
+const GROWN = 1.28;
 /** Most of the typical outline in that of the person. */
 const TYPICAL_OUTLINE = 0.8;
 /** The seam dips below the bow of the upper lip by this, and is as wide as this; half widths. */
@@ -86,10 +86,7 @@ export function lipShape(
     for (let k = -5; k <= 5; k++) {
       mean += own((k / 10) * halfWidth) / 11;
     }
-    const relaxed = Math.min(
-      OWN * lip.grown * mean + (1 - OWN) * lip.typical * eyes,
-      MOST_GROWN * mean,
-    );
+    const relaxed = Math.min(OWN * lip.grown * mean + (1 - OWN) * lip.typical * eyes, GROWN * mean);
     const rest = mean + stretched * (relaxed - mean);
     const typical = curveThrough(
       [...lip.profile.slice(1).toReversed(), ...lip.profile].map((value, k) => ({

@@ -30,7 +30,7 @@ const MIN_WHOLE = 0.9;
 const STUMP = 0.5;
 /** A step in the biting edge, share of the usual height, and how many columns may lie at one. */
 const JUMP = 0.3;
-const MOST_JUMPS = 3;
+const JUMPS = 3;
 /** Widest gap between two teeth of a whole row, share of the mouth's width. */
 const WIDEST_GAP = 0.012;
 /**
@@ -277,7 +277,7 @@ function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boo
   }
   // The ends of lower teeth that hang on the upper ones.
   const jumps = ends.filter((end, k) => Math.abs(end - (ends[k - 2] ?? end)) > JUMP * usual);
-  if (jumps.length > MOST_JUMPS) {
+  if (jumps.length > JUMPS) {
     return false;
   }
   const stumps = heights.map((height) => height === 0 || height < STUMP * usual);

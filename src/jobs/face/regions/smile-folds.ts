@@ -20,6 +20,8 @@ import { MouthFrame } from './mouth-frame.ts';
 const WIDEST = 0.045;
 /** Mean depth of dark lines in skin, and in a beard: there a fold cannot be told from hair. */
 const HAIRY: readonly [number, number] = [8, 16];
+/** The same round a pixel: beside bare cheeks a moustache keeps its hair. */
+const HAIRY_HERE: readonly [number, number] = [12, 18];
 /** Folds, ridges and bulges between these sizes (sigma of a Gaussian, share of the face's height). */
 const SIZES: readonly [number, number] = [0.011, 0.1];
 /** How much of them is taken away. Without any of them a cheek looks painted. */
@@ -27,7 +29,7 @@ const MOST = 0.86;
 /** What is finer than a fold stays up to this luma, in units of the mean: pores, and no creases. */
 const FINEST = 1.8;
 /** Distance from the outline of the face over which the change begins, share of its height. */
-const MARGIN = 0.045;
+const MARGIN = 0.02;
 /** Difference from the cheeks' colour (a*, b* and half of L*) of skin, and of hair or clothes. */
 const OTHER: readonly [number, number] = [16, 30];
 /** Share of skin round a pixel: it lies among hair or clothes, or in a face. */
@@ -44,9 +46,14 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
   const frame = new MouthFrame(points);
   const around = surroundings(image, points, frame);
   const { region, skin, bare, box } = around;
-  const strength = MOST * amount * (1 - smoothstep(...HAIRY, hairiness(around, frame)));
+  const depth = depthOfLines(around, frame);
+  const strength = MOST * amount * (1 - smoothstep(...HAIRY, meanIn(region, depth)));
   if (strength < 0.02) {
     return;
+  }
+  const hair = blur(depth, 0.08 * frame.faceHeight);
+  for (let i = 0; i < region.data.length; i++) {
+    region.data[i] = region.data[i]! * (1 - smoothstep(...HAIRY_HERE, hair.data[i]!));
   }
   const fine = SIZES[0] * frame.faceHeight;
   const coarse = SIZES[1] * frame.faceHeight;
@@ -191,14 +198,22 @@ function cheekColour(image: RgbImage, points: Landmarks): { l: number; a: number
   };
 }
 
-/** Mean depth of the dark lines beside the mouth, luma. */
-function hairiness({ region, luma }: Surroundings, frame: MouthFrame): number {
+/** Depth of the dark lines, luma. */
+function depthOfLines({ luma }: Surroundings, frame: MouthFrame): Plane {
   const radius = Math.max(2, Math.round((WIDEST * frame.faceHeight) / 2));
   const closed = erode(dilate(luma, radius), radius);
+  for (let i = 0; i < closed.data.length; i++) {
+    closed.data[i] = closed.data[i]! - luma.data[i]!;
+  }
+  return closed;
+}
+
+/** Mean of `values` where `weight` is. */
+function meanIn(weight: Plane, values: Plane): number {
   let [sum, mass] = [0, 1];
-  for (let i = 0; i < region.data.length; i++) {
-    sum += (closed.data[i]! - luma.data[i]!) * region.data[i]!;
-    mass += region.data[i]!;
+  for (let i = 0; i < weight.data.length; i++) {
+    sum += values.data[i]! * weight.data[i]!;
+    mass += weight.data[i]!;
   }
   return sum / mass;
 }

@@ -1,0 +1,227 @@
+// The inside of the mouth in the renderer's pictures: teeth, tongue and the dark behind them.
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { native } from '../../../src/native/addon.ts';
+import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+
+const PIXELS = SIZE * SIZE;
+/** V of the inside of a mouth without other colours. */
+const INSIDE = 230;
+
+/** Index of the V sample at a pixel. */
+const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
+
+describe('the inside of the mouth', () => {
+  test("upper teeth are lit in front, half at the canines, and lie in the lip's shadow", () => {
+    const bright = 220;
+    const inside = [40, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          tints: { cavity: inside, gums: inside, tongue: inside, teeth: [bright, 128, INSIDE] },
+        }),
+      ),
+    );
+    const raised = { jaw: 0.5, open: 0.8, wide: 0.6, upraise: 1 };
+    for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 0.54, open: 0.56, wide: 0.43 }, raised]) {
+      const { picture } = canvas.show(shape);
+      /** Rows of the opening in a column. */
+      const open = (x: number): number[] =>
+        Array.from({ length: 80 }, (_, i) => 290 + i).filter(
+          (row) => picture[chroma(x, row)]! > 180,
+        );
+      /** Light of the teeth in a column, share of their own: the upper row, and the lower one. */
+      const teeth = (x: number): { upper: number; lower: number } => {
+        const rows = open(x);
+        const light = (some: number[]): number =>
+          (Math.max(...some.map((row) => picture[row * SIZE + x]!)) - 16) / (bright - 16);
+        const half = Math.floor(rows.length / 2);
+        return { upper: light(rows.slice(0, half)), lower: light(rows.slice(half)) };
+      };
+      const at = [258, 246, 266, 237, 275].map(teeth);
+      const [front, ...sides] = at;
+      const seen = `${JSON.stringify(shape)} ${JSON.stringify(at)}`;
+      assert.ok(front!.upper > 0.68, seen);
+      assert.ok(front!.lower < 0.92 * front!.upper && front!.lower > 0.45 * front!.upper, seen);
+      const [incisors, canines] = [sides.slice(0, 2), sides.slice(2)];
+      assert.ok(
+        incisors.every(({ upper }) => upper > 0.7 * front!.upper),
+        seen,
+      );
+      // A raised lip shades them less.
+      const most = shape === raised ? 0.8 : 0.65;
+      assert.ok(
+        canines.every(({ upper }) => upper > 0.15 && upper < most * front!.upper),
+        seen,
+      );
+      // Below a raised lip the light comes over several rows, not at once.
+      const rows = open(258).map((row) => (picture[row * SIZE + 258]! - 16) / (bright - 16));
+      assert.ok(shape !== raised || rows[1]! < 0.95 * front!.upper, rows.slice(0, 9).join(' '));
+    }
+  });
+
+  test('upper and lower teeth do not meet: s and ee show a dark slit between them', () => {
+    const bright = 220;
+    const dark = [40, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          tints: { cavity: dark, gums: dark, tongue: dark, teeth: [bright, 128, INSIDE] },
+        }),
+      ),
+    );
+    for (const shape of [VISEMES.ee, { ...VISEMES.ee, teeth: 1 }, { open: 0.5, teeth: 1 }]) {
+      const { picture } = canvas.show(shape);
+      const rows = Array.from({ length: 80 }, (_, i) => 290 + i)
+        .filter((row) => picture[chroma(258, row)]! > 160)
+        .map((row) => picture[row * SIZE + 258]!);
+      const upper = rows.indexOf(Math.max(...rows));
+      const slit = Math.min(...rows.slice(upper));
+      const below = rows.slice(upper + rows.slice(upper).indexOf(slit));
+      const seen = `${JSON.stringify(shape)} ${rows.join(' ')}`;
+      assert.ok(slit < 0.5 * rows[upper]!, seen);
+      assert.ok(Math.max(...below) < 0.95 * rows[upper]!, seen);
+    }
+  });
+
+  test('puckered lips turn dark inside over several rows', () => {
+    const lip = 150;
+    const { neutral } = syntheticParts();
+    neutral.fill(lip, 0, PIXELS).fill(128, PIXELS);
+    const black = [20, 128, 128] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: black, gums: black, tongue: black, teeth: black },
+        }),
+      ),
+    );
+    const { picture } = canvas.show({ ...VISEMES.oh, round: 1 });
+    const rows = Array.from({ length: 60 }, (_, i) => picture[(290 + i) * SIZE + 256]!);
+    const steps = rows.slice(1).map((luma, i) => Math.abs(luma - rows[i]!));
+    const darkest = Math.min(...rows);
+    assert.ok(darkest < 0.3 * lip, `${darkest}`);
+    assert.ok(Math.max(...steps) < 0.5 * (lip - darkest), rows.join(' '));
+    const between = rows.filter((luma) => luma > darkest + 12 && luma < 0.6 * lip);
+    assert.ok(between.length >= 4, rows.join(' '));
+  });
+
+  test('a wide vowel shows a tongue, lighter than the dark behind it and round at its sides', () => {
+    const dark = [24, 128, INSIDE] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          tints: { cavity: dark, gums: dark, tongue: [120, 128, INSIDE], teeth: dark },
+        }),
+      ),
+    );
+    const { picture } = canvas.show(VISEMES.aa);
+    /** Luma down a column of the opening: its darkest in the upper half, its lightest below. */
+    const column = (x: number): { gap: number; tongue: number } => {
+      const rows = Array.from({ length: 80 }, (_, i) => 290 + i)
+        .filter((row) => picture[chroma(x, row)]! > 180)
+        .map((row) => picture[row * SIZE + x]!);
+      const half = Math.floor(rows.length / 2);
+      return { gap: Math.min(...rows.slice(0, half)), tongue: Math.max(...rows.slice(half)) };
+    };
+    const [front, left, right] = [column(256), column(230), column(282)];
+    const seen = JSON.stringify([front, left, right]);
+    assert.ok(front.tongue > 2.6 * front.gap, seen);
+    assert.ok(left.tongue < 0.85 * front.tongue && right.tongue < 0.85 * front.tongue, seen);
+  });
+
+  test('a baby has no teeth', () => {
+    const bright = [230, 128, INSIDE] as const;
+    const dark = [30, 128, 128] as const;
+    const brightest = (chin: number): number => {
+      const { landmarks } = syntheticParts();
+      for (let i = 0; i < landmarks.length; i += 3) {
+        // The lower part of the face is short in a baby: rows below the eyes come nearer to them.
+        landmarks[i + 1] = 220 + (landmarks[i + 1]! - 220) * chin;
+      }
+      const { picture } = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            landmarks,
+            tints: { cavity: dark, gums: bright, tongue: dark, teeth: bright },
+          }),
+        ),
+      ).show(VISEMES.ee);
+      let count = 0;
+      for (const v of picture.subarray(PIXELS * 1.25)) {
+        count += v > 170 ? 1 : 0;
+      }
+      return count;
+    };
+    assert.ok(brightest(1) > 20, `${brightest(1)} of an adult`);
+    assert.equal(brightest(0.6), 0);
+  });
+
+  test('the inside has the grain and the black of the portrait', () => {
+    const grey = [90, 128, 128] as const;
+    const tints = { cavity: grey, gums: grey, tongue: grey, teeth: grey };
+    /** Luma of the middle of an opened mouth in a picture that is all of one luma, but for noise. */
+    const inside = (luma: number, noise: number): number[] => {
+      const { neutral } = syntheticParts();
+      let state = 1;
+      for (let i = 0; i < PIXELS; i++) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        neutral[i] = luma + noise * (state / 2 ** 31 - 1);
+      }
+      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
+      const { picture } = canvas.show(VISEMES.aa);
+      return Array.from({ length: 20 * 12 }, (_, i) => {
+        const [x, y] = [246 + (i % 20), 322 + Math.floor(i / 20)];
+        return picture[y * SIZE + x]!;
+      });
+    };
+    const rough = (values: number[]): number =>
+      values.reduce((sum, v, i) => sum + (i % 20 ? Math.abs(v - values[i - 1]!) : 0), 0) /
+      values.length;
+    const mean = (values: number[]): number => values.reduce((sum, v) => sum + v) / values.length;
+    const [clean, grainy, dark] = [inside(120, 0), inside(120, 7), inside(30, 0)];
+    assert.ok(
+      rough(grainy) > rough(clean) + 1.5,
+      `grain: ${rough(clean).toFixed(2)}, ${rough(grainy).toFixed(2)}`,
+    );
+    assert.ok(mean(clean) > mean(dark) + 8, `${mean(clean)} in haze, ${mean(dark)}`);
+  });
+
+  test('wrinkled skin has darker teeth, and opens less', () => {
+    /** A face of plain skin with wrinkles of some depth on forehead and cheeks. */
+    const mouth = (depth: number): { teeth: number; opening: number } => {
+      const { neutral } = syntheticParts();
+      neutral.fill(150, 0, PIXELS).fill(128, PIXELS);
+      for (let y = 100; y < 300; y++) {
+        neutral.fill(150 - (y % 11 < 3 ? depth : 0), y * SIZE, (y + 1) * SIZE);
+      }
+      const { landmarks } = syntheticParts();
+      for (const [index, x] of [
+        [50, -70],
+        [280, 70],
+      ] as const) {
+        landmarks[index * 3] = AXIS + x;
+      }
+      const inside = [60, 128, INSIDE] as const;
+      const canvas = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            neutral,
+            landmarks,
+            tints: { cavity: inside, gums: inside, tongue: inside, teeth: [220, 128, 128] },
+          }),
+        ),
+      );
+      const { picture } = canvas.show(VISEMES.s);
+      const teeth = Math.max(...picture.subarray(321 * SIZE + 240, 321 * SIZE + 272));
+      return { teeth, opening: canvas.show(VISEMES.aa).opening() };
+    };
+    const [young, old] = [mouth(0), mouth(24)];
+    assert.ok(
+      old.teeth < 0.92 * young.teeth && old.opening < 0.97 * young.opening,
+      JSON.stringify([young, old]),
+    );
+  });
+});
