@@ -50,7 +50,7 @@
       });
       await session.started();
       this.#watch(video);
-      this.#listen(session.stream.getAudioTracks()[0]);
+      this.#listen(await this.#audioTrack(session.stream));
       await first;
       this.#note('firstFrame');
       return { connectMs: performance.now() - startMs };
@@ -193,6 +193,20 @@
         });
       };
       video.requestVideoFrameCallback(look);
+    }
+
+    /** The session's sound, which the browser may add after the server told of the start. */
+    async #audioTrack(stream) {
+      for (let tries = 0; tries < 200; tries++) {
+        const [track] = stream.getAudioTracks();
+        if (track !== undefined) {
+          return track;
+        }
+        await new Promise((resolve) => {
+          setTimeout(resolve, 25);
+        });
+      }
+      throw new Error('the session has no sound track after 5 s');
     }
 
     /**
