@@ -68,7 +68,6 @@ const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 const FUNCTIONAL = [
   'chromium',
   'client',
-  'cluster',
   'docs-page',
   'examples',
   'failures',
@@ -79,7 +78,6 @@ const FUNCTIONAL = [
   'refused-peer',
   'room-page',
   'split-session',
-  'wav2lip',
 ].map(scenario);
 /** Scenarios with the strictest times: of single frames, and of lips against sound. */
 const STRICT = ['browser-media', 'frame-loop', 'pixels-against-phonemes'].map(scenario);
@@ -155,8 +153,8 @@ export default defineConfig({
           ...withBrowser,
           ...TIMED,
           name: 'scenarios',
-          // And those of static-video: its threads have the lowest priority, and get all of a core
-          // where others leave it idle.
+          // And those of static-video, cluster and wav2lip: their threads of low priority get all of a
+          // core where others leave it idle.
           include: ['test/scenarios/**/*.test.ts', ...TIMED_THREADS],
           exclude: [...FUNCTIONAL, ...STRICT, ...DEEP],
         },

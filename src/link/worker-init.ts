@@ -49,6 +49,11 @@ export interface Wav2LipOptions {
   readonly providers: readonly string[];
   /** Of one run. */
   readonly threads: number;
+  /**
+   * Share of a core that a speaking session takes, as an earlier thread measured it. Then nothing is
+   * timed: a worker that is replaced while the machine is busy keeps the network.
+   */
+  readonly knownCost?: number;
 }
 
 /** Options of an inference thread. */

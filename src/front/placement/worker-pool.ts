@@ -90,6 +90,15 @@ export class WorkerPool {
     return [...new Set(this.handles.flatMap((handle) => [...handle.extraCost.keys()]))];
   }
 
+  /** For the next worker: without the cost, which is measured, or with the lowest measured so far. */
+  #wav2lip(): Wav2LipOptions | undefined {
+    const { wav2lip } = this.#options;
+    const costs = this.handles.flatMap(({ extraCost }) => extraCost.get('wav2lip') ?? []);
+    return wav2lip === undefined || costs.length === 0
+      ? wav2lip
+      : { ...wav2lip, knownCost: Math.min(...costs) };
+  }
+
   async #spawn(
     index: number,
     cpu: number | undefined,
@@ -107,7 +116,7 @@ export class WorkerPool {
       media: options.media,
       port: options.media.ports.first === 0 ? 0 : options.media.ports.first + index,
       calibrationFace: options.calibrationFace,
-      wav2lip: options.wav2lip,
+      wav2lip: this.#wav2lip(),
       silenceDeadlineMs: options.silenceDeadlineMs,
     };
     const startedMs = monotonicMs();

@@ -9,7 +9,7 @@ import { workerData } from 'node:worker_threads';
 import { guarded } from '../../base/guard.ts';
 import { monotonicMs } from '../../base/time.ts';
 import type { Wav2LipInit } from '../../link/worker-init.ts';
-import { FRAME_MS } from '../../media/timeline.ts';
+import { FPS, FRAME_MS } from '../../media/timeline.ts';
 import { native } from '../../native/addon.ts';
 import type { FromInferenceThread, ToInferenceThread } from './messages.ts';
 import { patchAlpha, patchBytes } from './patch.ts';
@@ -40,7 +40,11 @@ const sessions = new Map<number, OpenSession>();
 async function load(): Promise<{ network: Wav2LipNetwork; msPerFrame: number }> {
   const network = await Wav2LipNetwork.load(init.file, init.providers, init.threads);
   const face = new Wav2LipFace(new Uint8Array(init.face), network.side);
-  return { network, msPerFrame: await measurePatchMs(network, face, init.maxFrameMs) };
+  const msPerFrame =
+    init.knownCost === undefined
+      ? await measurePatchMs(network, face, init.maxFrameMs)
+      : (init.knownCost * 1000) / (init.threads * FPS);
+  return { network, msPerFrame };
 }
 
 function open(

@@ -6,11 +6,11 @@ import type { Wav2LipInit } from '../../../src/link/worker-init.ts';
 import { InferenceClient } from '../../../src/pipeline/wav2lip/inference-client.ts';
 import { ava } from '../../worker/sessions.ts';
 
-/** @param maxFrameMs most that a patch may take; by default as in the server */
+/** @param limits of the time that a patch takes; by default as in the server */
 export async function startInference(
   t: TestContext,
   file: string,
-  maxFrameMs?: number,
+  limits: Pick<Wav2LipInit, 'maxFrameMs' | 'knownCost'> = {},
 ): Promise<InferenceClient> {
   const { port1, port2 } = new MessageChannel();
   const init: Wav2LipInit = {
@@ -19,7 +19,7 @@ export async function startInference(
     threads: 1,
     face: ava,
     port: port2,
-    ...(maxFrameMs === undefined ? {} : { maxFrameMs }),
+    ...limits,
   };
   const thread = new Worker(
     new URL('../../../src/pipeline/wav2lip/inference-thread.ts', import.meta.url),

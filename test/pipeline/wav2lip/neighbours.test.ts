@@ -78,7 +78,7 @@ async function speakTogether(
   });
   const file = path.join(folder, 'network.onnx');
   writeFileSync(file, smallNetwork(96, { layers }));
-  const client = await startInference(t, file, Number.POSITIVE_INFINITY);
+  const client = await startInference(t, file, { maxFrameMs: Number.POSITIVE_INFINITY });
   const model = await SpeechModel.load({ maxBatch: 8 });
   const seen: Seen = {
     light: [],

@@ -153,6 +153,13 @@ test('a file that is not a network, another kind of network and a slow one are r
   );
 });
 
+test('a thread that is told what the network costs does not time it', async (t) => {
+  const file = write('timed.onnx', smallNetwork(96));
+  const client = await startInference(t, file, { maxFrameMs: 0.0001, knownCost: 0.25 });
+  assert.ok(Math.abs(client.costPerSession - 0.25) < 1e-9, `${client.costPerSession}`);
+  await assert.rejects(startInference(t, file, { maxFrameMs: 0.0001 }), /frames a second/);
+});
+
 test('the patch follows the speech and covers the lower face alone', async (t) => {
   const wav2lipFace = new Wav2LipFace(new Uint8Array(ava), 96);
   const masked = wav2lipFace.image.subarray(0, 96 * 48);
