@@ -51,8 +51,11 @@ int quantile(const std::array<int, 256>& counts, float share) {
   return 255;
 }
 
-/** Luma of the darkest parts of the face: pupils, nostrils, lashes. */
-float black_of(const Model& model) {
+/** Share of the face's pixels whose mean colour counts as that of its darkest parts. */
+constexpr float DARKEST = .015f;
+
+/** Measures the darkest parts of the face: pupils, nostrils, lashes. */
+void measure_black(const Model& model, Grade& grade) {
   const Asset& asset = model.asset;
   const Point nose = model.frame.to_picture(0, -.45f * model.face_height);
   const Region r = region(asset, nose, .75f * model.face_height, .8f * model.face_height);
@@ -65,7 +68,28 @@ float black_of(const Model& model) {
   // Little of that is as dark as the back of a mouth, so that the figure is too high, most of all
   // where the face is in shadow.
   const float most = .2f * (float(quantile(counts, .5f)) - 16);
-  return 16 + std::clamp(.7f * (float(quantile(counts, .004f)) - 16), 0.f, std::max(0.f, most));
+  const float raised =
+      std::clamp(.7f * (float(quantile(counts, .004f)) - 16), 0.f, std::max(0.f, most));
+  grade.black = 16 + raised;
+  const int darkest = quantile(counts, DARKEST);
+  float count = 0, luma = 0, u = 0, v = 0;
+  for (int y = r.y0; y < r.y1; y++) {
+    for (int x = r.x0; x < r.x1; x++) {
+      const int dark = asset.luma[y * asset.width + x];
+      if (dark <= darkest) {
+        const int at = y / 2 * (asset.width / 2) + x / 2;
+        count++;
+        luma += float(dark) - 16;
+        u += float(asset.u[at]) - 128;
+        v += float(asset.v[at]) - 128;
+      }
+    }
+  }
+  // Of a colour that is brighter than the black, the same share is black's.
+  const float share = std::min(1.f, raised / std::max(1.f, luma / std::max(1.f, count))) /
+                      std::max(1.f, count);
+  grade.black_u = 128 + share * u;
+  grade.black_v = 128 + share * v;
 }
 
 /**
@@ -194,7 +218,7 @@ float tinted(const Asset& asset) {
 
 Grade measure_grade(const Model& model) {
   Grade grade;
-  grade.black = black_of(model);
+  measure_black(model, grade);
   grade.age = age_of(model);
   // Below this deviation noise is not seen; above it, it is skin's texture, which teeth do not
   // have.

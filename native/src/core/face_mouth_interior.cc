@@ -38,18 +38,17 @@ Colours over(const Colours& below, const Colours& above, F4 a) {
 
 /** `dim` for four colours. */
 template <Channels CHANNELS>
-Colours dim(const Colours& c, F4 k, float colour) {
+Colours dim(const Colours& c, F4 k, const Colour& dark) {
   if constexpr (CHANNELS == Channels::luma) {
-    return {16 + (c.y - 16) * k, c.u, c.v};
+    return {dark.y + (c.y - dark.y) * k, c.u, c.v};
   }
-  const float u = 128 - REDDENING_U * colour, v = 128 + REDDENING_V * colour;
-  return {c.y, u + (c.u - u) * k, v + (c.v - v) * k};
+  return {c.y, dark.u + (c.u - dark.u) * k, dark.v + (c.v - dark.v) * k};
 }
 
 /** Composes a layer in light `light` over `below`. `cover` scales the layer's alpha. */
 template <Channels CHANNELS>
 Colours draw_layer(const Colours& below, const Layer& layer, F4 x, F4 y, float light, float cover,
-                   float colour) {
+                   float colour, const Colour& dark) {
   const BilinearTaps<4> at = sample_layer(layer, x, y);
   if (!any(at.inside)) {
     return below;
@@ -60,25 +59,38 @@ Colours draw_layer(const Colours& below, const Layer& layer, F4 x, F4 y, float l
   }
   if constexpr (CHANNELS == Channels::luma) {
     return over<CHANNELS>(
-        below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light), colour), alpha);
+        below, dim<CHANNELS>(Colours{at(0), splat(128), splat(128)}, splat(light), dark), alpha);
   }
   const float warmth = colour * (1.35f - light);
   return over<CHANNELS>(
       below,
       dim<CHANNELS>(Colours{splat(16), at(1) - WARMTH_U * warmth, at(2) + WARMTH_V * warmth},
-                    splat(light), colour),
+                    splat(light), dark),
       alpha);
 }
 
+/** @returns the colour in less light, closer to `dark`. @param k light: 1 full, 0 none */
+Colour dim(Colour c, float k, const Colour& dark) {
+  return {mix(dark.y, c.y, k), mix(dark.u, c.u, k), mix(dark.v, c.v, k)};
+}
+
 /**
- * @param k light: 1 full, 0 none
+ * Black inside the mouth: in the chroma of the picture's black, and slightly redder, because light
+ * there has passed through flesh. A black that is red already is not reddened more.
  * @param colour 0 for a black and white picture, 1 for one in colour
- * @returns the colour in less light: closer to black (16, 128, 128) and slightly redder, because
- * light inside a mouth has passed through flesh
  */
-Colour dim(Colour c, float k, float colour) {
-  return {16 + (c.y - 16) * k, 128 + (c.u - 128) * k - REDDENING_U * colour * (1 - k),
-          128 + (c.v - 128) * k + REDDENING_V * colour * (1 - k)};
+Colour darkness(const Grade& grade, float colour) {
+  const float u = grade.black_u - 128, v = grade.black_v - 128,
+              red = (v * REDDENING_V - u * REDDENING_U) /
+                    (REDDENING_U * REDDENING_U + REDDENING_V * REDDENING_V),
+              left = colour * clamp01(1 - red);
+  return {16, 128 + u - REDDENING_U * left, 128 + v + REDDENING_V * left};
+}
+
+/** The cavity's tint, in the chroma of the picture's black. */
+Colour cavity_of(const Model& model) {
+  const Colour tint = colour_of(model.asset.tints.cavity);
+  return {tint.y, tint.u + model.grade.black_u - 128, tint.v + model.grade.black_v - 128};
 }
 
 /** Where the throat is darkest, share of the opening's height from its top. */
@@ -128,12 +140,13 @@ std::array<F4, LANES> transposed(F4 a, F4 b, F4 c, F4 d) {
 MouthInterior::MouthInterior(const Model& model)
     : model_(model),
       columns_(size_t(model.contours.count)),
-      cavity_(colour_of(model.asset.tints.cavity)),
+      cavity_(cavity_of(model)),
       tongue_(colour_of(model.asset.tints.tongue)),
       tinted_(tinted(model.asset)),
-      flesh_(dim(colour_of(model.asset.tints.gums), .36f, tinted_)),
-      upper_inside_(dim(colour_of(model.asset.tints.gums), UPPER_INSIDE, tinted_)),
-      lower_inside_(dim(colour_of(model.asset.tints.gums), LOWER_INSIDE, tinted_)),
+      dark_(darkness(model.grade, tinted_)),
+      flesh_(dim(colour_of(model.asset.tints.gums), .36f, dark_)),
+      upper_inside_(dim(colour_of(model.asset.tints.gums), UPPER_INSIDE, dark_)),
+      lower_inside_(dim(colour_of(model.asset.tints.gums), LOWER_INSIDE, dark_)),
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]),
       contrast_((235 - model.grade.black) / (235 - 16)) {
@@ -283,7 +296,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                        dim<CHANNELS>(splat_colour(tongue_),
                                      (TONGUE_BACK + (TONGUE_FRONT - TONGUE_BACK) * lit) *
                                          tongue_light * (1 - groove * lit),
-                                     tinted_),
+                                     dark_),
                        tongue * edge);
     if constexpr (CHANNELS == Channels::luma) {
       const F4 from_ridge = (along - .72f) * 4;
@@ -292,9 +305,9 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   }
 
   c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - f.lower_shift, f.lower_light,
-                           f.lower_cover, tinted_);
+                           f.lower_cover, tinted_, dark_);
   c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - f.upper_shift, f.upper_light,
-                           f.upper_cover, tinted_);
+                           f.upper_cover, tinted_, dark_);
 
   // For th the tongue's tip lies on the lower lip, over the lower teeth and the upper teeth's edge.
   if (f.tip > .001f) {
@@ -303,7 +316,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
-                      .98f - .30f * smoothstep(splat(.55f), splat(1.05f), at), tinted_),
+                      .98f - .30f * smoothstep(splat(.55f), splat(1.05f), at), dark_),
         f.tip * smoothstep(splat(1), splat(.70f), t) *
             smoothstep(splat(1.12f), splat(.80f), at + .35f * t * t));
   }
@@ -315,7 +328,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   c = dim<CHANNELS>(c,
                     (1 - f.upper_shadow * from_upper * from_upper) *
                         (1 - LOWER_SHADOW * from_lower * from_lower) * light,
-                    tinted_);
+                    dark_);
 
   // The lips turn inwards: their wet insides fade into what lies behind.
   const auto [upper_height, lower_height, upper_rim, lower_rim] = column(&Column::rim);
