@@ -200,14 +200,14 @@ void MouthInterior::prepare(const Mouth& mouth) {
   f.hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   const bool own = bool(model_.asset.teeth_upper);
   const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
-  f.upper_light = (own ? .92f : 1) * (1 - .66f * f.hood);
+  f.upper_light = (own ? .92f : 1) * (1 - .80f * f.hood);
   f.upper_cover = own ? 1 : model_.teeth;
   // Rounded lips come forward and down over the teeth.
   f.upper_shift = f.hood * std::min(0.f, middle.y_top + UPPER_TIPS * fh_ - upper_edge);
   // Teeth behind rounded lips are dark already.
   f.upper_shadow = (own ? OWN_SHADOW : UPPER_SHADOW) * (1 - .5f * f.hood);
   f.lower_cover = model_.asset.teeth_lower ? 1 : model_.teeth;
-  f.lower_light = (.72f + .08f * a.teeth) * (1 - .70f * f.hood);
+  f.lower_light = (.68f + .08f * a.teeth) * (1 - .70f * f.hood);
   // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
   const float lower_edge = seam_ + biting_edge(model_, false) * fh_;
   f.lower_shift = std::max({.96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw,

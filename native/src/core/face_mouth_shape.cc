@@ -71,6 +71,8 @@ constexpr float NOSTRILS = .13f;
 constexpr float LEVELLED = 1.15f;
 /** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
 constexpr float DROP = .18f;
+/** A dropped jaw keeps this share of the opening's half width closed at each corner. */
+constexpr float BLUNT = .10f;
 /** Protruding upper lips cover this share of the skin below the nose at most. */
 constexpr float PHILTRUM = .22f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
@@ -171,8 +173,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float parted = smoothstep(0, .07f * fh, aperture);
   const float inner = std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
                                      std::max(parted, a.wide)) -
-                                     .36f * a.round - .05f * a.tuck,
+                                     .46f * a.round - .05f * a.tuck - BLUNT * a.jaw,
                                  .4f, 1.f);
+  const float elliptic = std::max(rounding, .6f * a.jaw);
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
   const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) *
@@ -208,12 +211,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     // Rounding makes both elliptic.
     const float ri = r / inner;
     const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), rounding),
-                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), rounding), ri,
+                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), elliptic), ri,
                                   steepest);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line =
-        bowed * .085f * fh * a.jaw * (1 - set) * model.asset.limits.open +
+        bowed * .12f * fh * a.jaw * (1 - set) * model.asset.limits.open +
         ends * (.5f * set * std::min(0.f, c.smile) + .26f * rounding * aperture -
                 .03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
         relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
