@@ -86,8 +86,8 @@ void measure_black(const Model& model, Grade& grade) {
     }
   }
   // Of a colour that is brighter than the black, the same share is black's.
-  const float share = std::min(1.f, raised / std::max(1.f, luma / std::max(1.f, count))) /
-                      std::max(1.f, count);
+  const float share =
+      std::min(1.f, raised / std::max(1.f, luma / std::max(1.f, count))) / std::max(1.f, count);
   grade.black_u = 128 + share * u;
   grade.black_v = 128 + share * v;
 }

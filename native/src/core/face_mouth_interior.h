@@ -89,7 +89,7 @@ class MouthInterior {
   std::vector<float> wet_;  // of each column: how much the tongue shines there
   const Colour cavity_, tongue_;
   const float tinted_;  // 0 for a black and white picture, 1 for one in colour
-  const Colour dark_;  // where no light comes
+  const Colour dark_;   // where no light comes
   const Colour flesh_, upper_inside_, lower_inside_;
   float fh_, seam_;
   float contrast_;  // of luma against the portrait's black, at most 1

@@ -73,6 +73,8 @@ constexpr float LEVELLED = 1.15f;
 constexpr float DROP = .18f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
 constexpr float BLUNT = .10f;
+/** Protruding lips are elliptic outside, too, by this share: the bow of the upper lip flattens. */
+constexpr float EVEN_OUTLINE = .5f;
 /** Protruding upper lips cover this share of the skin below the nose at most. */
 constexpr float PHILTRUM = .22f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
@@ -237,10 +239,15 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
     out.d_upper = line - (.74f * upper + arch) * rising +
-                  thick * (.18f * c.upper_thick * a.press - full_upper);
+                  thick * (.18f * c.upper_thick * a.press - full_upper) -
+                  EVEN_OUTLINE * rounding *
+                      (c.upper_thick * thick - (seam - neutral(c.upper_outer))) *
+                      (r < 1 ? 1.f : 0.f);
     out.d_lower =
         line - (upper + arch) * rising + .96f * aperture * falling -
-        thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck - full_lower);
+        thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck - full_lower) +
+        EVEN_OUTLINE * rounding * (c.lower_thick * thick - (neutral(c.lower_outer) - seam)) *
+            (r < 1 ? 1.f : 0.f);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
