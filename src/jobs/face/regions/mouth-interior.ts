@@ -7,6 +7,16 @@ import { clamp, plane, type Plane, type RgbImage } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
 import { castOf, type Lighting, withCast } from './lighting.ts';
 import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/patch.ts';
+import {
+  bitingEdge,
+  completeSides,
+  extendUp,
+  isWhole,
+  straighten,
+  NEIGHBOURS,
+  trim,
+  upperRow,
+} from './teeth-row.ts';
 
 /** Teeth cut out of the portrait. */
 export interface OwnTeeth {
@@ -22,23 +32,10 @@ const MIN_TEETH_SHARE = 0.3;
 /** Least share of the teeth within the contour that the landmarks give. */
 const LEAST_WITHIN = 0.4;
 /**
- * A whole row: the least share of columns in the middle of the mouth with a tooth of at least STUMP
- * of the usual height. Shade and reflections can hide a tooth, and a row with a gap looks worse
- * than a painted one.
+ * Unevenness of the biting edge above which teeth are not used: shade has eaten into them. Rows that
+ * look good had 0.07 at most, ragged ones 0.095 and more.
  */
-const MIN_WHOLE = 0.9;
-const STUMP = 0.5;
-/** A step in the biting edge, share of the usual height, and how many columns may lie at one. */
-const JUMP = 0.3;
-const JUMPS = 3;
-/** Widest gap between two teeth of a whole row, share of the mouth's width. */
-const WIDEST_GAP = 0.012;
-/**
- * Least usual height of the teeth, in widths of the mouth. Of shorter ones only the lower ends are
- * visible, and an opened mouth would show stumps.
- */
-const MIN_HEIGHT = 0.09;
-
+const UNEVEN = 0.09;
 /**
  * The upper row of teeth as visible in a smile: bright and not red. In each column the run nearest
  * the upper lip counts; below it may be the cavity, the tongue or the lower row.
@@ -86,8 +83,9 @@ export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnT
   }
   const box = boundsOf(opening, 12);
   const row = upperRow(dilate(tooth, 1), opening, box);
-  trim(row, box);
-  if (!isWhole(row, box)) {
+  trim(row, box, NEIGHBOURS.bent);
+  const edge = bitingEdge(row, box);
+  if (!isWhole(row, box) || edge.unevenness > UNEVEN) {
     return undefined;
   }
   const known = Uint8Array.from(row.data, (value, i) =>
@@ -99,6 +97,8 @@ export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnT
   // Continue the colours beyond the visible part, for a lip that rises further still.
   const filled: RgbImage = { width, height, data: image.data.slice() };
   inpaint(filled, known);
+  straighten(filled, row, box, opening, edge);
+  trim(row, box, NEIGHBOURS.straight);
   completeSides(filled, row, box);
   const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);
   const channel = (c: number): number =>
@@ -199,170 +199,4 @@ function boundsOf({ width, height, data }: Plane, margin: number): Box {
     top: Math.max(0, top - margin),
     bottom: Math.min(height, bottom + margin),
   };
-}
-
-/** The pixels of the upper row of teeth. */
-function upperRow(tooth: Plane, opening: Plane, box: Box): Plane {
-  const row = plane(tooth.width, tooth.height);
-  for (let x = box.left; x < box.right; x++) {
-    let started = false;
-    for (let y = box.top; y < box.bottom; y++) {
-      const i = y * tooth.width + x;
-      const isTooth = opening.data[i]! > 0.3 && tooth.data[i]! > 0;
-      if (isTooth) {
-        row.data[i] = 1;
-      } else if (started) {
-        break;
-      }
-      started ||= isTooth;
-    }
-  }
-  return row;
-}
-
-/** Columns on either side that a column is compared with, share of the mouth's width. */
-const NEIGHBOURS = 0.07;
-/** A column may end this much lower than its neighbours do, share of the usual height. */
-const OVERHANG = 0.08;
-
-/** Cuts off what hangs below the neighbouring teeth: a lower tooth that touches an upper one. */
-function trim({ width, data }: Plane, { left, right, top, bottom }: Box): void {
-  const columns = Array.from({ length: right - left }, (_, i) => {
-    const rows = [];
-    for (let y = top; y < bottom; y++) {
-      if (data[y * width + left + i]! > 0.5) {
-        rows.push(y);
-      }
-    }
-    return { height: rows.length, end: rows.at(-1) ?? -1 };
-  });
-  const filled = columns.filter(({ height }) => height > 0);
-  const usual = quantile(
-    filled.map(({ height }) => height),
-    0.6,
-  );
-  const reach = Math.ceil(NEIGHBOURS * (right - left));
-  columns.forEach(({ end }, i) => {
-    const near = columns
-      .slice(Math.max(0, i - reach), i + reach + 1)
-      .filter(({ height }) => height > 0);
-    const most = quantile(
-      near.map((column) => column.end),
-      0.5,
-    );
-    for (let y = Math.ceil(most + OVERHANG * usual) + 1; y <= end; y++) {
-      data[y * width + left + i] = 0;
-    }
-  });
-}
-
-/** Whether the row of teeth is whole in the middle half of the mouth. */
-function isWhole({ width, data }: Plane, { left, right, top, bottom }: Box): boolean {
-  const heights: number[] = [];
-  const ends: number[] = [];
-  for (let x = Math.round(left + 0.27 * (right - left)); x < left + 0.73 * (right - left); x++) {
-    let [height, end] = [0, 0];
-    for (let y = top; y < bottom; y++) {
-      if (data[y * width + x]! > 0.5) {
-        height++;
-        end = y;
-      }
-    }
-    heights.push(height);
-    ends.push(end);
-  }
-  const usual = quantile(heights, 0.7);
-  if (usual < MIN_HEIGHT * (right - left)) {
-    return false;
-  }
-  // The ends of lower teeth that hang on the upper ones.
-  const jumps = ends.filter((end, k) => Math.abs(end - (ends[k - 2] ?? end)) > JUMP * usual);
-  if (jumps.length > JUMPS) {
-    return false;
-  }
-  const stumps = heights.map((height) => height === 0 || height < STUMP * usual);
-  let [missing, run] = [0, 0];
-  for (const isStump of stumps) {
-    run = isStump ? run + 1 : 0;
-    missing = Math.max(missing, run);
-  }
-  return (
-    stumps.filter(Boolean).length <= (1 - MIN_WHOLE) * heights.length &&
-    missing <= Math.max(1, WIDEST_GAP * (right - left))
-  );
-}
-
-/** How far a row is continued at each side, share of the mouth's width. */
-const SIDES = 0.13;
-/** Light of the teeth that are added: of the first and of the last, which lie in the cheek's shade. */
-const SIDE_LIGHT: readonly [number, number] = [0.82, 0.34];
-/** A column of less than this share of the usual height does not belong to the visible row. */
-const END = 0.4;
-
-/**
- * Continues the row at both sides with its own last teeth, mirrored: smaller and darker, as the arch
- * goes back. The corners of a smile hide them, and a row that stops there looks cut off.
- */
-function completeSides(image: RgbImage, row: Plane, box: Box): void {
-  const { width } = row;
-  const columns = Array.from({ length: box.right - box.left }, (_, i) => {
-    const rows = [];
-    for (let y = box.top; y < box.bottom; y++) {
-      if (row.data[y * width + box.left + i]! > 0.5) {
-        rows.push(y);
-      }
-    }
-    return { height: rows.length, end: rows.at(-1) ?? box.top };
-  });
-  const usual = quantile(
-    columns.map(({ height }) => height).filter((height) => height > 0),
-    0.6,
-  );
-  const isTooth = ({ height }: { height: number }): boolean => height > END * usual;
-  const most = Math.round(SIDES * columns.length);
-  for (const [edge, way] of [
-    [columns.findIndex(isTooth), -1],
-    [columns.findLastIndex(isTooth), 1],
-  ] as const) {
-    for (let k = 1; k <= most; k++) {
-      const [to, from] = [edge + way * k, edge - way * k];
-      const source = columns[from];
-      if (!columns[to] || !source) {
-        break;
-      }
-      // The biting edge goes on level, and the teeth become shorter.
-      const t = k / most;
-      const rise = Math.round(
-        Math.min(usual / 2, Math.max(0, source.end - columns[edge]!.end)) + 0.15 * usual * t,
-      );
-      const light = SIDE_LIGHT[0] + (SIDE_LIGHT[1] - SIDE_LIGHT[0]) * t;
-      for (let y = box.top; y < box.bottom; y++) {
-        const at = y * width + box.left + to;
-        const [below, lower] = [y + rise, (y + rise) * width + box.left + from];
-        row.data[at] = below < box.bottom ? row.data[lower]! : 0;
-        for (let c = 0; c < 3; c++) {
-          const value = below < box.bottom ? image.data[lower * 3 + c]! : 0;
-          image.data[at * 3 + c] = light * value;
-        }
-      }
-    }
-  }
-}
-
-/** Extends the row of teeth upwards, behind the upper lip, by `by` pixels. */
-function extendUp(row: Plane, box: Box, by: number): Plane {
-  const out = plane(row.width, row.height);
-  out.data.set(row.data);
-  for (let x = box.left; x < box.right; x++) {
-    for (let y = box.top; y < box.bottom; y++) {
-      if (row.data[y * row.width + x]! < 0.5) {
-        continue;
-      }
-      for (let k = 1; k <= by && y - k >= box.top; k++) {
-        out.data[(y - k) * row.width + x] = 1;
-      }
-      break;
-    }
-  }
-  return out;
 }
