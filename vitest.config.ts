@@ -74,7 +74,6 @@ const FUNCTIONAL = [
   'firefox',
   'opus-input',
   'page',
-  'page-inputs',
   'refused-peer',
   'room-page',
   'split-session',
@@ -153,8 +152,8 @@ export default defineConfig({
           ...withBrowser,
           ...TIMED,
           name: 'scenarios',
-          // And those of static-video, cluster and wav2lip: their threads of low priority get all of a
-          // core where others leave it idle.
+          // And those whose threads of low priority get all of a core where others leave it idle:
+          // static-video, cluster, page-inputs and wav2lip.
           include: ['test/scenarios/**/*.test.ts', ...TIMED_THREADS],
           exclude: [...FUNCTIONAL, ...STRICT, ...DEEP],
         },
