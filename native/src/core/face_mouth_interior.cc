@@ -108,6 +108,8 @@ constexpr float WET = 44;
 constexpr float SLIT = .008f;
 /** Most of the lower teeth that is above the lower lip, and of the upper ones below a round lip. */
 constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .008f;
+/** Share of the lower tips that is seen while the lips are not spread. */
+constexpr float UNSPREAD_TIPS = .3f;
 /**
  * The upper lip's shadow on painted teeth, and on those of the portrait, which are photographed in
  * it; the shadow of the lower lip. How much light is lost right at the lip.
@@ -210,9 +212,12 @@ void MouthInterior::prepare(const Mouth& mouth) {
   f.lower_light = (.68f + .08f * a.teeth) * (1 - .70f * f.hood);
   // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
   const float lower_edge = seam_ + biting_edge(model_, false) * fh_;
+  // Lips that are not spread cover them: a thin line of teeth would look like a seam.
+  const float tips =
+      LOWER_TIPS * (1 - f.hood) * mix(UNSPREAD_TIPS, 1, clamp01(std::max(2 * a.wide, a.teeth)));
   f.lower_shift = std::max({.96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw,
                             upper_edge + f.upper_shift + SLIT * fh_ - lower_edge,
-                            middle.y_bottom - LOWER_TIPS * (1 - f.hood) * fh_ - lower_edge});
+                            middle.y_bottom - tips * fh_ - lower_edge});
   f.tongue_top = seam_ + .96f * drop - .30f * drop * a.teeth - .012f * fh_ -
                  (.062f + .018f * (1 - a.round)) * fh_ * a.jaw -
                  (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
