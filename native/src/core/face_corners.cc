@@ -43,11 +43,40 @@ struct Beside {
   float side;           // -1 left in the picture, 1 right
   float beyond, below;  // from the lips' outer corner, outwards and down
   float upper, lower;   // on the lips: 0 at the seam, 1 at the outer edges
+  float inside;         // from the face's outline, inwards
+};
+
+/** The face's outline: where it is left and right of a height, in the mouth's coordinates. */
+class Outline {
+ public:
+  explicit Outline(const Model& model) {
+    for (size_t i = 0; i < OVAL.size(); i++) {
+      const Point p = model.asset.landmark(OVAL[i]);
+      points_[i] = model.frame.to_local(p.x, p.y);
+    }
+  }
+  /** @returns how far a point is inside the outline, along its row */
+  float inside(Point p) const {
+    float left = 1e9f, right = -1e9f;
+    for (size_t i = 0; i < points_.size(); i++) {
+      const Point a = points_[i], b = points_[(i + 1) % points_.size()];
+      if ((a.y <= p.y) == (b.y <= p.y)) {
+        continue;
+      }
+      const float x = mix(a.x, b.x, (p.y - a.y) / (b.y - a.y));
+      left = std::min(left, x);
+      right = std::max(right, x);
+    }
+    return std::min(p.x - left, right - p.x);
+  }
+
+ private:
+  std::array<Point, OVAL.size()> points_{};
 };
 
 class Corners {
  public:
-  explicit Corners(const Model& model) : model_(model), c_(model.contours) {
+  explicit Corners(const Model& model) : model_(model), c_(model.contours), outline_(model) {
     constexpr std::array<int, 2> ENDS{MOUTH_LEFT, MOUTH_RIGHT};
     for (size_t i = 0; i < ENDS.size(); i++) {
       const Point p = model.asset.landmark(ENDS[i]);
@@ -60,14 +89,18 @@ class Corners {
     const Point p = model_.frame.to_local(x, y);
     const size_t k = size_t(std::clamp(p.x - c_.left, 0.f, float(c_.count - 1)));
     const float seam = c_.seam[k], wn = c_.half_width, u = p.x - c_.centre;
-    return {u < 0 ? -1.f : 1.f, std::abs(u) / wn - ends_[u < 0 ? 0 : 1], (p.y - seam) / wn,
+    return {u < 0 ? -1.f : 1.f,
+            std::abs(u) / wn - ends_[u < 0 ? 0 : 1],
+            (p.y - seam) / wn,
             (seam - p.y) / std::max(2.f, seam - c_.upper_outer[k]),
-            (p.y - seam) / std::max(2.f, c_.lower_outer[k] - seam)};
+            (p.y - seam) / std::max(2.f, c_.lower_outer[k] - seam),
+            outline_.inside(p) / wn};
   }
 
  private:
   const Model& model_;
   const Contours& c_;
+  Outline outline_;
   std::array<float, 2> ends_{};
 };
 
@@ -76,7 +109,8 @@ float replaced(const Beside& at) {
   // Far from the corner only its line goes: a fold of the cheek stays.
   const float high = mix(1, .6f, smoothstep(.25f, .5f, at.beyond));
   return smoothstep(-.06f, .06f, at.beyond) * smoothstep(.8f, .5f, at.beyond) *
-         smoothstep(.36f * high, .16f * high, std::abs(at.below));
+         smoothstep(.36f * high, .16f * high, std::abs(at.below)) *
+         smoothstep(.02f, .2f, at.inside);
 }
 
 /** How far a place is skin like the one that is looked for, 0 to 1. */
@@ -85,7 +119,8 @@ float usable(const Beside& at) {
   const float crease = at.beyond > -.1f ? std::max(smoothstep(.1f, .2f, std::abs(at.below)),
                                                    smoothstep(.5f, .7f, at.beyond))
                                         : lips;
-  return at.beyond < .1f ? std::min(lips, crease) : crease;
+  // A head that is turned has little skin beside the far corner. Behind its outline is background.
+  return (at.beyond < .1f ? std::min(lips, crease) : crease) * smoothstep(.03f, .12f, at.inside);
 }
 
 }  // namespace
@@ -142,11 +177,15 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
   for (int y = 0; y < height; y++) {
     for (int x = 0; x < width; x++) {
       const size_t i = size_t(y) * size_t(width) + size_t(x);
-      const size_t side = corners.at(float(left + x), float(top + y)).side < 0 ? 0 : 1;
+      const Beside at = corners.at(float(left + x), float(top + y));
+      const size_t side = at.side < 0 ? 0 : 1;
       const float amount = zone.data[i] * clamp01(2 * evidence.data[i]) *
                            smoothstep(.75f, .5f, hair[side] / area[side]);
-      const size_t from = size_t(std::min(y + away, height - 1)) * size_t(width) + size_t(x);
-      bare[0].data[i] += luma.data[from] - smooth.data[from];
+      const int below = std::min(y + away, height - 1);
+      const size_t from = size_t(below) * size_t(width) + size_t(x);
+      bare[0].data[i] +=
+          smoothstep(.03f, .12f, corners.at(float(left + x), float(top + below)).inside) *
+          (luma.data[from] - smooth.data[from]);
       for (size_t channel = 0; channel < 3; channel++) {
         bare[channel].data[i] =
             amount > 0 ? amount * (bare[channel].data[i] - picture[channel].data[i]) : 0;

@@ -1,6 +1,7 @@
 // The shape and the colours of the lips in the renderer's pictures, measured from their pixels.
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { FACE_OVAL } from '../../../src/jobs/face/detect/landmarks.ts';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
@@ -88,6 +89,40 @@ describe('lips', () => {
     const [ee, s] = [measure(VISEMES.ee).width, measure(VISEMES.s).width];
     assert.ok(ee > rest.width + 0.12 * eyes, `ee: ${ee} of ${rest.width}`);
     assert.ok(s > rest.width + 0.06 * eyes, `s: ${s} of ${rest.width}`);
+  });
+
+  test('the background beside a turned head stays out of the skin at the far corner', () => {
+    const [skin, line, background, red] = [170, 90, 60, 150];
+    const { neutral, landmarks } = syntheticParts();
+    // The outline is closer to the corner than skin is replaced beside that of a face seen from ahead.
+    const outline = 57;
+    for (const index of FACE_OVAL) {
+      const x = landmarks[index * 3]! - AXIS;
+      landmarks[index * 3] = AXIS + Math.min(x, outline);
+    }
+    neutral.fill(128, PIXELS);
+    for (let y = 0; y < SIZE; y++) {
+      for (let x = 0; x < SIZE; x++) {
+        const [u, v] = [x - AXIS, y - 320];
+        const onLine = Math.abs(v) < 1.5 && Math.abs(u) < 50;
+        neutral[y * SIZE + x] = u > outline ? background : onLine ? line : skin;
+        neutral[chroma(x, y)] = u > outline ? 110 : onLine && Math.abs(u) < 44 ? red : 128;
+      }
+    }
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+    const rows = Array.from({ length: 40 }, (_, i) => 300 + i);
+    const luma = (from: number, to: number): number[] =>
+      rows.flatMap((y) => [
+        ...canvas.picture.subarray(y * SIZE + AXIS + 0.5 + from, y * SIZE + AXIS + 0.5 + to),
+      ]);
+    for (const shape of [VISEMES.oo, VISEMES.oh, VISEMES.aa]) {
+      canvas.show(shape);
+      const seen = JSON.stringify(shape);
+      const behind = luma(outline + 3, outline + 26);
+      assert.ok(Math.max(...behind) <= background + 3, `${Math.max(...behind)} behind: ${seen}`);
+      const cheek = luma(48, outline - 5);
+      assert.ok(Math.min(...cheek) >= skin - 25, `${Math.min(...cheek)} on the cheek: ${seen}`);
+    }
   });
 
   test.each([
