@@ -31,6 +31,11 @@ constexpr float CORNER = .85f;
 constexpr float ROUNDED_WIDTH = .42f;
 /** Beyond this share the folds of a smile would bend round the lips. */
 constexpr float MOST_NARROWING = .34f;
+/**
+ * How far the lips' middle is from the middle between the corners, half widths, when a head counts
+ * as turned: not yet, and fully. Faces seen from ahead have up to .06.
+ */
+constexpr std::array<float, 2> TURNED{.08f, .2f};
 /** Outlines of the face at the height of the mouth, left and right in the picture. */
 constexpr std::array<int, 2> JAW_SIDES{58, 288};
 
@@ -109,6 +114,14 @@ class Builder {
     c.half_width = std::max(4.f, (right - left) / 2);
     c.teeth_half_width = mix(std::max(4.f, (inner_right - inner_left) / 2), c.half_width, .5f);
     c.centre = (left + right) / 2;
+    float middle_of_lips = 0;
+    for (const int index : MOUTH_MIDDLE) {
+      middle_of_lips += local(index).x / float(MOUTH_MIDDLE.size());
+    }
+    const float turned =
+        std::clamp(middle_of_lips - c.centre, -.5f * c.half_width, .5f * c.half_width);
+    c.middle = c.centre + turned * smoothstep(TURNED[0] * c.half_width, TURNED[1] * c.half_width,
+                                              std::abs(turned));
     for (size_t i = 0; i < c.outline.size(); i++) {
       c.outline[i] = std::abs(local(JAW_SIDES[i]).x - c.centre) / c.half_width;
     }

@@ -52,6 +52,7 @@ struct Contours {
   float nose = 0;                          // y of the nose's base, where the upper lip begins
   float centre = 0;                        // x of the seam's middle
   float half_width = 1;                    // half the seam's length
+  float middle = 0;                        // x of the lips' middle: not centre on a turned head
   float narrowing = .25f;                  // share of it that lips lose when they round
   std::array<float, 2> outline{2, 2};      // from the centre to the face's outline, half widths
   float teeth_half_width = 1;              // half the width of what an open mouth shows

@@ -154,10 +154,13 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                      (.04f + .08f * smiling) * a.jaw - .05f * smiling * a.open,
                  -.6f, .3f);
   const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
-  // The skin that compensates ends at the face's outline: behind it is background.
-  std::array<float, 2> reach{};
+  // The skin that compensates ends at the face's outline: behind it is background. The lips' middle
+  // stays: of a head that is turned the far half is shorter, and its corner moves less.
+  const float turned = c.middle - c.centre;
+  std::array<float, 2> reach{}, half{wn + turned, wn - turned};
   for (size_t i = 0; i < reach.size(); i++) {
-    reach[i] = std::clamp(c.outline[i] * wn, std::min(1.3f * wn, most), most);
+    const float room = std::clamp(c.outline[i] * wn, std::min(1.3f * wn, most), most) - wn;
+    reach[i] = half[i] + std::max(room, .3f * half[i]);
   }
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
@@ -195,10 +198,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   mouth.crease = clamp01(a.press);
   bool moved = false;
   for (int i = 0; i < c.count; i++) {
-    const float x = c.left + float(i) - c.centre, side = x < 0 ? -1.f : 1.f, ax = std::abs(x);
+    const float x = c.left + float(i) - c.centre, along = x - turned, ax = std::abs(along);
     // Horizontally the lips scale with the corners. The skin beyond them compensates.
-    const float dx = ax < corner ? side * (ax - ax / (1 + kx))
-                                 : side * kx * wn * smoothstep(reach[x < 0 ? 0 : 1], corner, ax);
+    const size_t side = along < 0 ? 0 : 1;
+    const float outwards =
+        ax < half[side] * (1 + kx)
+            ? ax - ax / (1 + kx)
+            : kx * half[side] * smoothstep(reach[side], half[side] * (1 + kx), ax);
+    const float dx = side == 0 ? -outwards : outwards;
     const float xs = x - dx, r = std::abs(xs) / wn;
     const float column = std::clamp(xs + c.centre - c.left, 0.f, float(c.count - 1) - 1e-3f);
     const size_t k = size_t(column);

@@ -9,6 +9,8 @@ inline constexpr std::array UPPER_INNER{61, 78, 191, 80, 81, 82, 13, 312, 311, 3
 inline constexpr std::array LOWER_INNER{61, 78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308, 291};
 inline constexpr std::array UPPER_OUTER{61, 185, 40, 39, 37, 0, 267, 269, 270, 409, 291};
 inline constexpr std::array LOWER_OUTER{61, 146, 91, 181, 84, 17, 314, 405, 321, 375, 291};
+// The lips' middle, from top to bottom.
+inline constexpr std::array MOUTH_MIDDLE{0, 13, 14, 17};
 inline constexpr std::array JAW{58,  172, 136, 150, 149, 176, 148, 152,
                                 377, 400, 378, 379, 365, 397, 288};
 inline constexpr std::array OVAL{10,  338, 297, 332, 284, 251, 389, 356, 454, 323, 361, 288,

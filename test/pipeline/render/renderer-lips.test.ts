@@ -1,7 +1,13 @@
 // The shape and the colours of the lips in the renderer's pictures, measured from their pixels.
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { FACE_OVAL } from '../../../src/jobs/face/detect/landmarks.ts';
+import {
+  FACE_OVAL,
+  LOWER_INNER,
+  LOWER_OUTER,
+  UPPER_INNER,
+  UPPER_OUTER,
+} from '../../../src/jobs/face/detect/landmarks.ts';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
@@ -122,6 +128,49 @@ describe('lips', () => {
       assert.ok(Math.max(...behind) <= background + 3, `${Math.max(...behind)} behind: ${seen}`);
       const cheek = luma(48, outline - 5);
       assert.ok(Math.min(...cheek) >= skin - 25, `${Math.min(...cheek)} on the cheek: ${seen}`);
+    }
+  });
+
+  test('the lips of a turned head narrow towards their own middle', () => {
+    const [skin, lip, mark] = [170, 110, 230];
+    const { neutral, landmarks } = syntheticParts();
+    const half = 44;
+    const middle = 14;
+    for (const index of [...UPPER_OUTER, ...UPPER_INNER, ...LOWER_INNER, ...LOWER_OUTER]) {
+      const x = landmarks[index * 3]! - AXIS;
+      landmarks[index * 3]! += middle * (1 - (x / half) ** 2);
+    }
+    neutral.fill(skin, 0, PIXELS).fill(128, PIXELS);
+    for (let y = 280; y < 340; y++) {
+      for (let x = 180; x < 332; x++) {
+        const [u, v] = [x - AXIS, y - 320];
+        if (Math.abs(u) < half && v > (u * u) / 176 - 11 && v < 14 - (u * u) / 138) {
+          neutral[y * SIZE + x] = lip;
+        } else if (Math.abs(u - middle) < 2 && v < -10) {
+          neutral[y * SIZE + x] = mark;
+        }
+      }
+    }
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+    const measure = (shape: object): { left: number; right: number; mark: number } => {
+      const { picture } = canvas.show(shape);
+      const xs = Array.from({ length: 140 }, (_, i) => 186 + i);
+      const dark = xs.filter((x) =>
+        Array.from({ length: 60 }, (_, i) => picture[(300 + i) * SIZE + x]!).some(
+          (luma) => luma < (skin + lip) / 2,
+        ),
+      );
+      const bright = xs.filter((x) => picture[303 * SIZE + x]! > (skin + mark) / 2);
+      const mean = bright.reduce((sum, x) => sum + x, 0) / bright.length;
+      return { left: dark[0]!, right: dark.at(-1)!, mark: mean };
+    };
+    const rest = measure({});
+    for (const shape of [VISEMES.oo, VISEMES.oh]) {
+      const round = measure(shape);
+      const [near, far] = [round.left - rest.left, rest.right - round.right];
+      const seen = `${JSON.stringify(shape)}: near ${near}, far ${far}, ${JSON.stringify(round)}`;
+      assert.ok(near > 1.5 * far && far > 2, seen);
+      assert.ok(Math.abs(round.mark - rest.mark) < 1, `${rest.mark} ${seen}`);
     }
   });
 
