@@ -31,7 +31,7 @@ const FINEST = 1.8;
 /** Distance from the outline of the face over which the change begins, share of its height. */
 const MARGIN = 0.02;
 /** Difference from the cheeks' colour (a*, b* and half of L*) of skin, and of hair or clothes. */
-const OTHER: readonly [number, number] = [16, 30];
+export const OTHER: readonly [number, number] = [16, 30];
 /** Share of skin round a pixel: it lies among hair or clothes, or in a face. */
 const SKIN_SHARE: readonly [number, number] = [0.45, 0.8];
 /** Pixels in a cell, along x and y, in which slow changes of light are computed. */
@@ -45,7 +45,7 @@ const CELL = 4;
 export function softenFolds(image: RgbImage, points: Landmarks, amount: number): void {
   const frame = new MouthFrame(points);
   const around = surroundings(image, points, frame);
-  const { region, skin, bare, box } = around;
+  const { region } = around;
   const depth = depthOfLines(around, frame);
   const strength = MOST * amount * (1 - smoothstep(...HAIRY, meanIn(region, depth)));
   if (strength < 0.02) {
@@ -55,8 +55,25 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
   for (let i = 0; i < region.data.length; i++) {
     region.data[i] = region.data[i]! * (1 - smoothstep(...HAIRY_HERE, hair.data[i]!));
   }
-  const fine = SIZES[0] * frame.faceHeight;
-  const coarse = SIZES[1] * frame.faceHeight;
+  flattenSizes(
+    image,
+    around,
+    SIZES.map((size) => size * frame.faceHeight) as [number, number],
+    strength,
+  );
+}
+
+/**
+ * Takes lines, ridges and bulges of some sizes away in place.
+ * @param sizes from and to which size, pixels: sigma of a Gaussian
+ * @param strength share that is taken away where the region is 1
+ */
+export function flattenSizes(
+  image: RgbImage,
+  { box, region, bare, skin }: Omit<Surroundings, 'luma'>,
+  [fine, coarse]: readonly [number, number],
+  strength: number,
+): void {
   const luma = plane(box.width, box.height);
   const means = [0, 1, 2].map((c) => {
     const channel = plane(box.width, box.height);
@@ -92,7 +109,7 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
 }
 
 /** A rectangle of a picture, pixels. */
-interface Box {
+export interface Box {
   readonly left: number;
   readonly top: number;
   readonly width: number;
@@ -100,11 +117,11 @@ interface Box {
 }
 
 /** Index in the picture of pixel `i` of the box. */
-const indexIn = ({ width }: RgbImage, box: Box, i: number): number =>
+export const indexIn = ({ width }: RgbImage, box: Box, i: number): number =>
   (box.top + Math.floor(i / box.width)) * width + box.left + (i % box.width);
 
-/** What lies round the mouth: planes of the box, 0..1. */
-interface Surroundings {
+/** What lies round a part of the face: planes of the box, 0..1. */
+export interface Surroundings {
   readonly box: Box;
   /** Where folds are flattened. */
   readonly region: Plane;
@@ -179,7 +196,10 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
 }
 
 /** Median L*a*b* of the cheeks. */
-function cheekColour(image: RgbImage, points: Landmarks): { l: number; a: number; b: number } {
+export function cheekColour(
+  image: RgbImage,
+  points: Landmarks,
+): { l: number; a: number; b: number } {
   const labs = CHEEKS.flatMap((index) =>
     Array.from({ length: 49 }, (_, k) => {
       const x = clamp(Math.round(px(points, index)) + 2 * (k % 7) - 6, 0, image.width - 1);
