@@ -18,6 +18,7 @@ import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/l
 import { segmentHead } from './regions/head-mask.ts';
 import { headMatte } from './regions/head-matte.ts';
 import { restMouth } from './regions/resting-mouth.ts';
+import { lowerCheeks } from './regions/smile-eyes.ts';
 import { chooseFace, checkCrop, checkPerson } from './detect/portrait-quality.ts';
 import { measureLighting } from './regions/lighting.ts';
 import { toI420 } from './imaging/patch.ts';
@@ -71,14 +72,22 @@ export async function createFace(
   const crop = cropWithHair(source, face);
   const warnings = [...faceWarnings, ...checkCrop(crop)];
   checkPerson(face);
-  const rest = restMouth(crop.image, crop.points, crop.scale);
-  if (rest.opening) {
+  const closed = restMouth(crop.image, crop.points, crop.scale);
+  if (closed.opening) {
     warnings.push('MOUTH_OPEN');
   }
+  const glasses = wearsGlasses(closed.image, closed.points);
+  const eyes = eyeStates(closed.image, closed.points, warnings);
+  // Frames would bend with the skin behind them.
+  const lowered = glasses || !eyes.areOpen ? 0 : closed.raised;
+  const rest = { ...closed, ...lowerCheeks(closed.image, closed.points, lowered) };
   const lighting = measureLighting(crop.image, crop.points);
   const teeth = rest.opening ? ownTeeth(crop.image, rest.opening, rest.contour) : undefined;
-  const glasses = wearsGlasses(rest.image, rest.points);
-  const [lidLeft, lidRight] = eyelidPatches(rest.image, rest.points, lighting, glasses, warnings);
+  const lid = (eye: EyeIndices, seed: number): FacePatch =>
+    eyes.canBlink
+      ? closedEye(rest.image, rest.points, eye, lighting, seed, glasses)
+      : emptyLid(rest.points, eye);
+  const [lidLeft, lidRight] = [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
   const matte = headMatte(rest.image, rest.points);
 
   check();
@@ -154,31 +163,24 @@ function cropWithHair(source: Pyramid, face: DetectedFace): Crop {
 }
 
 /**
- * The patches that close the left and the right eye. Adds EYES_HIDDEN or EYES_CLOSED to `warnings`
- * where they apply.
+ * Whether both eyes are seen and open, and whether they can blink: a wink can. Adds EYES_HIDDEN or
+ * EYES_CLOSED to `warnings` where they apply.
  */
-function eyelidPatches(
+function eyeStates(
   image: RgbImage,
   points: Landmarks,
-  lighting: Parameters<typeof closedEye>[3],
-  glasses: boolean,
   warnings: FaceWarning[],
-): [FacePatch | undefined, FacePatch | undefined] {
+): { readonly areOpen: boolean; readonly canBlink: boolean } {
   const { image: bright } = lit({ image, points }, exposureOf({ image, points }));
-  const hidden = isEyeHidden(bright, points, LEFT_EYE) || isEyeHidden(bright, points, RIGHT_EYE);
-  const closed =
-    !hidden && isEyeClosed(bright, points, LEFT_EYE) && isEyeClosed(bright, points, RIGHT_EYE);
-  if (hidden) {
+  if ([LEFT_EYE, RIGHT_EYE].some((eye) => isEyeHidden(bright, points, eye))) {
     warnings.push('EYES_HIDDEN');
+    return { areOpen: false, canBlink: false };
   }
-  if (closed) {
+  const closed = [LEFT_EYE, RIGHT_EYE].filter((eye) => isEyeClosed(bright, points, eye)).length;
+  if (closed === 2) {
     warnings.push('EYES_CLOSED');
   }
-  const lid = (eye: EyeIndices, seed: number): FacePatch =>
-    hidden || closed
-      ? emptyLid(points, eye)
-      : closedEye(image, points, eye, lighting, seed, glasses);
-  return [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
+  return { areOpen: closed === 0, canBlink: closed < 2 };
 }
 
 /**

@@ -2,8 +2,8 @@
 import { clamp, type RgbImage } from './image.ts';
 
 /**
- * Catmull-Rom (bicubic) sampling: what is warped is resampled once more than the rest of the face and
- * must not look softer. Pixel centres lie at integers.
+ * Catmull-Rom (bicubic) sampling: what is warped is resampled once more than the rest of the face
+ * and must not look softer. Pixel centres lie at integers.
  * @param to where the three values go in `out`
  */
 export function sampleCubic(

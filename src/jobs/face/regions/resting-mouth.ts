@@ -43,6 +43,8 @@ export interface RestingMouth {
   readonly gap: number;
   /** How broad the smile was, 0..1. Lips stretched by a smile are rounded less. */
   readonly smile: number;
+  /** How far the smile raised the cheeks and the lower lids, 0..1. They still are raised. */
+  readonly raised: number;
 }
 
 /**
@@ -61,14 +63,14 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
     const points = snapToLipSeam(image, found, frame);
     const relax = RELAX_CLOSED * smile;
     if (relax < LEAST_RELAX) {
-      return { image, points, opening: undefined, gap, smile };
+      return { image, points, opening: undefined, gap, smile, raised: 0 };
     }
     const closer = new SmileCloser(points, frame, { relax, narrow, smile });
     const relaxed = closer.warp(image, image, image);
     const moved = closer.move(points);
     softenFolds(relaxed, moved, relax);
     completeUpperLip(relaxed, moved, lowerLip(relaxed, moved), smile);
-    return { image: relaxed, points: moved, opening: undefined, gap, smile };
+    return { image: relaxed, points: moved, opening: undefined, gap, smile, raised: relax };
   }
   const opening = wholeOpening(image, found, seen);
   const points = alongOpening(found, frame, opening);
@@ -85,7 +87,15 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   }
   closer.drawSeam(closed, softness);
   softenFolds(closed, moved, Math.max(smile, 0.5 * relax));
-  return { image: closed, points: moved, opening, contour: seen, gap, smile: Math.max(smile, 0.4) };
+  return {
+    image: closed,
+    points: moved,
+    opening,
+    contour: seen,
+    gap,
+    smile: Math.max(smile, 0.4),
+    raised: smile,
+  };
 }
 
 /**
