@@ -7,13 +7,17 @@ enum class Clothes { kCrew, kTurtleneck, kShirt, kBlazer };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */
 struct Sculpt {
-  /** Factors: width of the head, size of the eyes, how far ears stand out, width of the mouth. */
-  float faceWidth = .95f, eyeSize = 1.08f, earsOut = .7f, mouthWidth = 1.06f;
+  /** Factors: width of the head, size of the eyes, how far ears stand out, width of the mouth,
+   * height of the lips. */
+  float faceWidth = .95f, eyeSize = 1.08f, earsOut = .7f, mouthWidth = 1.06f, upperLip = 1,
+        lowerLip = 1;
   /** Shares of the width at a height: positive is wider, or tapers more. */
   float skull = 0, temples = 0, cheekbones = 0, jawTaper = .08f, chinTaper = .05f, neck = 0;
   /** Decimetres. */
   float eyesApart = .012f, upperLid = 0, lowerLid = 0, chinLength = 0, cheeks = .02f, hollows = 0,
         jowls = 0;
+  /** How far the tip of the nose is raised, so that the nostrils are seen; decimetres. */
+  float noseTip = 0;
 };
 
 struct Character {

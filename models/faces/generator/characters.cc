@@ -42,8 +42,14 @@ Character ava() {
 
 Character noah() {
   Character c{.id = "noah"};
-  c.sculpt = {
-      .faceWidth = .98f, .eyeSize = 1.06f, .mouthWidth = 1.06f, .jawTaper = .04f, .hollows = .025f};
+  c.sculpt = {.faceWidth = .98f,
+              .eyeSize = 1.06f,
+              .mouthWidth = 1.12f,
+              .upperLip = 1.30f,
+              .lowerLip = .86f,
+              .jawTaper = .04f,
+              .hollows = .025f,
+              .noseTip = .075f};
   c.browThickness = 1.25f;
   c.beard = .34f;
   c.skin = {.55f, .31f, .22f};
@@ -61,7 +67,7 @@ Character noah() {
   c.backdropDark = {.15f, .19f, .23f};
   c.yaw = -.04f;
   c.seed = 22;
-  c.smile = .034f;
+  c.smile = .008f;
   c.smirk = -0.25f;
   c.roll = -0.015f;
   return c;
@@ -71,9 +77,10 @@ Character mei() {
   Character c{.id = "mei"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.12f,
-              .mouthWidth = 1.06f,
-              .jawTaper = .12f,
-              .chinTaper = .10f,
+              .mouthWidth = 1.02f,
+              .lowerLip = .92f,
+              .jawTaper = .08f,
+              .chinTaper = .06f,
               .upperLid = -.004f,
               .cheeks = .03f};
   c.browThickness = .8f;
@@ -95,15 +102,15 @@ Character mei() {
   c.backdropLight = {.42f, .52f, .50f};
   c.backdropDark = {.12f, .17f, .17f};
   c.yaw = .03f;
-  c.browAngle = -.05f;
+  c.browAngle = -.01f;
   c.lidCrease = .45f;
   c.hairline = -.04f;
   c.hairFall = -.70f;
   c.exposure = .95f;
   c.seed = 33;
-  c.smile = .026f;
+  c.smile = .018f;
   c.lipLine = .33f;
-  c.smirk = -0.12f;
+  c.smirk = -0.2f;
   c.roll = -0.018f;
   return c;
 }
@@ -112,9 +119,12 @@ Character samuel() {
   Character c{.id = "samuel"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.02f,
-              .mouthWidth = 1.02f,
+              .mouthWidth = 1.12f,
+              .upperLip = .92f,
+              .lowerLip = .82f,
               .cheekbones = .02f,
-              .jawTaper = .05f};
+              .jawTaper = .05f,
+              .noseTip = .05f};
   c.browThickness = 1.1f;
   c.skin = {.185f, .088f, .053f};
   c.lips = {.165f, .066f, .056f};
@@ -136,7 +146,7 @@ Character samuel() {
   c.exposure = 1.15f;
   c.seed = 44;
   c.lipLine = .33f;
-  c.smile = .042f;
+  c.smile = .014f;
   c.smirk = .15f;
   c.roll = .012f;
   return c;
@@ -181,8 +191,12 @@ Character priya() {
 
 Character walter() {
   Character c{.id = "walter"};
-  c.sculpt = {
-      .faceWidth = 1.02f, .eyeSize = 1.12f, .mouthWidth = 1.04f, .jawTaper = .04f, .jowls = .03f};
+  c.sculpt = {.faceWidth = 1.02f,
+              .eyeSize = 1.12f,
+              .mouthWidth = 1.08f,
+              .jawTaper = .04f,
+              .jowls = .03f,
+              .noseTip = .075f};
   c.browThickness = 1.3f;
   c.age = .62f;
   c.beard = .24f;

@@ -99,20 +99,6 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
   }
 }
 
-/**
- * @returns how far a point is from the lips as seen from the front, decimetres; negative on them.
- * Lips are two arcs that meet at the corners. The lower one is nearly
- * straight there.
- */
-float fromLips(const Landmarks& m, float x, float y) {
-  const float across = std::fabs(x) / m.mouthHalf;
-  const float arc = std::max(0.f, 1 - sq(across));
-  const float top = mix(m.mouth.y, m.lipTop, std::pow(arc, .85f)),
-              bottom = mix(m.mouth.y, m.lipBottom, std::pow(arc, 1.25f));
-  const float vertical = std::max(y - top, bottom - y);
-  return across < 1 ? vertical : std::max(vertical, .8f * (std::fabs(x) - m.mouthHalf));
-}
-
 /** @returns how a beard grows at a point: the tangential part counts */
 Vec3 beardDirection(const Landmarks& m, Vec3 p) {
   const float side = p.x > 0 ? 1.f : -1.f, ax = std::fabs(p.x);
@@ -125,7 +111,7 @@ Vec3 beardDirection(const Landmarks& m, Vec3 p) {
 }
 
 /** How far hairs of the moustache and of the beard reach over the edge of the lips, decimetres. */
-constexpr float kOverUpperLip = .011f, kOverLowerLip = .002f;
+constexpr float kOverUpperLip = .010f, kOverLowerLip = .007f;
 
 /** Adds one hair. It ends at the edge of the lips. */
 void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& random,
@@ -141,8 +127,8 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& ran
   Strand s;
   Vec3 p = root - n * .003f;
   for (int i = 0; i <= steps; i++) {
-    const float over = (p.y > m.mouth.y ? kOverUpperLip : kOverLowerLip) * overLip;
-    if (i > 0 && fromLips(m, p.x, p.y) < -over) {
+    const float over = (p.y > head.lips().seam(p.x) ? kOverUpperLip : kOverLowerLip) * overLip;
+    if (i > 0 && head.lips().distance(p.x, p.y) < -over) {
       break;
     }
     s.points.push_back(p);
@@ -164,6 +150,9 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& ran
   out.push_back(std::move(s));
 }
 
+/** One try of this many is for the moustache alone. */
+constexpr int kMoustache = 24;
+
 void addBeard(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
@@ -173,10 +162,16 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
   Random random(c.seed + 3000);
   const int count = int(80000 * std::min(1.f, .45f + c.beard));
   for (int i = 0; i < count; i++) {
-    const float x = random.between(-.78f, .78f), y = random.between(-1.40f, .10f);
+    // The moustache is the densest part.
+    const bool isMoustache = i % kMoustache == 0;
+    const float wide =
+        isMoustache ? m.mouthHalf + .12f * (random.uniform() - random.uniform()) : .78f;
+    const float x = random.between(-wide, wide),
+                y = isMoustache ? random.between(m.mouth.y, m.noseBase + .02f)
+                                : random.between(-1.40f, .10f);
     Vec3 root, n;
     if (!head.onFront(x, y, root, n) || random.uniform() > beardMask(head, root) ||
-        fromLips(m, x, y) < .001f) {
+        head.lips().distance(x, y) < .001f) {
       continue;
     }
     // Longest at the chin, short towards its borders.
@@ -184,7 +179,7 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     const float thick = smoothstep(.1f, .7f, beardMask(head, root));
     const float below = smoothstep(m.chin + .02f, m.chin - .18f, root.y + .25f * std::fabs(x));
     const float length =
-        c.beard * mix(.12f, .26f, chin) * mix(.45f, 1.f, thick) * (1 - .65f * below) *
+        c.beard * mix(.14f, .26f, chin) * mix(.45f, 1.f, thick) * (1 - .65f * below) *
         (1 - .5f * smoothstep(.30f, .50f, std::fabs(x)) * smoothstep(m.mouth.y, m.chin, y)) *
         random.between(.5f, 1.25f);
     addBeardHair(head, root, n, length, random, out);
@@ -195,7 +190,8 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
 
 float beardMask(const Head& head, Vec3 p) {
   const Landmarks& m = head.landmarks();
-  const float ax = std::fabs(p.x), mouth = m.mouth.y;
+  // A smile raises the corners, and the beard with them.
+  const float ax = std::fabs(p.x), mouth = head.lips().seam(std::copysign(m.mouthHalf, p.x));
   if (p.z < m.earFront - .05f) {
     return 0;
   }
@@ -214,8 +210,8 @@ float beardMask(const Head& head, Vec3 p) {
                           (1 - .3f * gaussian(ax, 0, .02f));
   float mask = std::max(std::max(.95f * cheek, .8f * jaw), moustache);
   // Thin beside the tuft below the lower lip.
-  mask *= 1 - .60f * gaussian(p.y, m.lipBottom - .045f, .04f) * gaussian(ax, .14f, .055f);
-  mask *= smoothstep(-.006f, .006f, fromLips(m, p.x, p.y));
+  mask *= 1 - .35f * gaussian(p.y, m.lipBottom - .045f, .04f) * gaussian(ax, .14f, .055f);
+  mask *= smoothstep(-.004f, .010f, head.lips().distance(p.x, p.y));
   // It thins out below the jaw.
   mask *= smoothstep(-.15f, .10f, p.y - m.chin - 1.1f * sq(ax) + patchy);
   return std::min(1.f, mask * (.52f + .5f * noise(p * 15) + .22f * noise(p * 43)));

@@ -48,7 +48,7 @@ struct Guide {
 
 bool isFringe(const Character& c, Vec3 p) {
   return c.hair == Hair::kBob && c.age < .5f && p.z > .18f + .16f * (noise(p * 70) - .5f) &&
-         std::fabs(p.x) < .40f;
+         std::fabs(p.x) < .42f + .06f * (noise(p * 50) - .5f);
 }
 
 /**
@@ -172,9 +172,10 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
       }
     }
     points.push_back(p);
-    // Locks end at different heights.
+    // Locks end at different heights, the fringe lower at its sides.
     const float uneven = c.age < .5f ? noise(root * 13) : 0;
-    if (isInFringe && p.y < .255f + .17f * uneven + .13f * sq(random.uniform())) {
+    const float lower = .15f * smoothstep(.30f, .48f, std::fabs(p.x));
+    if (isInFringe && p.y < .255f - lower + .17f * uneven + .13f * sq(random.uniform())) {
       break;
     }
     if (falling && p.y < cut) {

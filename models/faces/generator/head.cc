@@ -154,6 +154,7 @@ void Head::findLandmarks(const Quads& skin) {
   marks_.earFront = earHigh_.z, marks_.earTop = earHigh_.y;
   marks_.mouthHalf = .5f * (right - left);
   marks_.lipBottom = low, marks_.lipTop = high;
+  lips_.measure(*this, left, right, low, high);
   // The seam is where the face recedes most between the lips.
   float depth = 9;
   Vec3 p, n;
@@ -182,12 +183,20 @@ void Head::findLandmarks(const Quads& skin) {
   }
 }
 
-bool Head::onFront(float x, float y, Vec3& point, Vec3& normal) const {
+bool Head::vertexOnFront(float x, float y, Vertex& vertex) const {
   Hit hit;
   if (!rest_.trace({x, y, 3}, {0, 0, -1}, hit)) {
     return false;
   }
-  const Vertex v = rest_.at(hit);
+  vertex = rest_.at(hit);
+  return true;
+}
+
+bool Head::onFront(float x, float y, Vec3& point, Vec3& normal) const {
+  Vertex v;
+  if (!vertexOnFront(x, y, v)) {
+    return false;
+  }
   point = v.at;
   normal = v.normal;
   return true;

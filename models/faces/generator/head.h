@@ -4,6 +4,7 @@
 #include <string>
 
 #include "character.h"
+#include "lips.h"
 #include "mesh.h"
 
 struct Eye {
@@ -35,6 +36,8 @@ class Head {
   Vec3 away(Vec3 p) const;
   /** @returns the first point of the skin seen from the front at (x, y), and its normal */
   bool onFront(float x, float y, Vec3& point, Vec3& normal) const;
+  /** The same, with everything that is known of the point. */
+  bool vertexOnFront(float x, float y, Vertex& vertex) const;
   bool isOnEar(Vec3 p) const;
   /** From the head's coordinates to the world's. The neck turns with the head. */
   Vec3 turned(Vec3 p) const;
@@ -48,6 +51,7 @@ class Head {
 
   const Character& character() const { return c_; }
   const Landmarks& landmarks() const { return marks_; }
+  const LipOutline& lips() const { return lips_; }
   /** Everything that is made of triangles, in the world's coordinates. */
   const Mesh& scene() const { return scene_; }
   /** Left of the picture, right of it. `eyes` in the world's, `eyesAtRest` in the head's. */
@@ -71,6 +75,7 @@ class Head {
   Mesh rest_, scene_;
   std::array<Eye, 2> eyes_{}, eyesAtRest_{};
   Landmarks marks_{};
+  LipOutline lips_;
   std::array<float, 2> corners_{};
   std::array<float, kLids> upper_{}, lower_{};
   std::vector<float> grid_;

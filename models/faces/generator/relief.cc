@@ -131,7 +131,7 @@ Relief reliefOf(const Head& head, Vec3 p, float lip) {
   const float pores = -.0015f * (.35f + coarse) * scattered(k * 66, .45f) +
                       (noise(k * 41) - .5f) * .0015f + (noise(k * 62) - .5f) * .0009f +
                       (noise(k * 24) - .5f) * .0022f + (noise(k * 9) - .5f) * .0036f;
-  const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0042f +
+  const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0030f +
                         (noise({p.x * 40, p.y * 14, 9}) - .5f) * .0022f +
                         (noise(k * 60) - .5f) * .0014f;
   Relief out;

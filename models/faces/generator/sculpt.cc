@@ -32,10 +32,15 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     // The cornea stays where the lids are, so a larger eye lies deeper.
     eye.centre.z -= eye.radius - eye.radius / s.eyeSize;
   }
-  float lipsLow = 9, lipsHigh = -9;
+  float lipsLow = 9, lipsHigh = -9, noseAt = 0, tipAt = -9;
   for (const Vertex& v : skin.vertices) {
     if (v.masks[0] > .5f && v.at.z > .3f) {
       lipsLow = std::min(lipsLow, v.at.y), lipsHigh = std::max(lipsHigh, v.at.y);
+    }
+  }
+  for (const Vertex& v : skin.vertices) {
+    if (std::fabs(v.at.x) < .05f && v.at.y > lipsHigh && v.at.y < 0 && v.at.z > tipAt) {
+      tipAt = v.at.z, noseAt = v.at.y;
     }
   }
   const float mouthAt = .5f * (lipsLow + lipsHigh);
@@ -75,6 +80,9 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     const float mouth =
         smoothstep(.48f, .16f, ax) * gaussian(p.y, mouthAt, .16f) * smoothstep(.1f, .4f, p.z);
     p.x *= 1 + (s.mouthWidth - 1) * mouth;
+    p.y += ((p.y > mouthAt ? s.upperLip : s.lowerLip) - 1) * (p.y - mouthAt) * mouth;
+    p.y += s.noseTip * gaussian(ax, 0, .085f) * gaussian(p.y, noseAt, .13f) *
+           smoothstep(tipAt - .22f, tipAt - .03f, p.z);
     if (v.masks[1] > .05f) {
       const float ear = smoothstep(.05f, .5f, v.masks[1]), root = .70f * s.faceWidth;
       p.x = out * mix(std::fabs(p.x),

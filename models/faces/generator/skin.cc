@@ -64,18 +64,20 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   if (p.y > -.9f) {
     albedo = mix(albedo, c.hairRoot * 1.2f + albedo * .30f, .75f * scalpShade(head, p));
   }
-  const Vec3 lips = c.lips * (.84f + .32f * noise({p.x * 80, p.y * 12, 2})) *
+  const Vec3 lips = c.lips * (.90f + .20f * noise({p.x * 80, p.y * 12, 2})) *
                     (.84f + .36f * fbm(k * 14)) * (1 - .10f * c.age);
   // The upper lip is darker than the lower one, and both towards the seam.
-  const float seam = gaussian(p.y, m.mouth.y, .022f),
-              over = smoothstep(-.01f, .02f, p.y - m.mouth.y);
+  const float above = p.y - head.lips().seam(p.x);
+  const float seam = gaussian(above, 0, .022f), over = smoothstep(-.01f, .02f, above);
   const Vec3 shade =
       lips * (Vec3{1, 1, 1} - Vec3{.07f, .10f, .10f} * over - Vec3{.04f, .06f, .06f} * seam);
   albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
       mix(Vec3{.52f, .40f, .38f}, Vec3{.9f, .95f, .95f}, clamp01(2 * (c.lipLine - .27f)));
-  return mix(albedo, c.lips * line, smoothstep(.25f, .8f, at.masks[2]));
+  albedo = mix(albedo, c.lips * line, smoothstep(.25f, .8f, at.masks[2]));
+  const float dark = mix(.68f, .25f, clamp01((c.lipLine - .27f) / .63f));
+  return albedo * (1 - dark * lip * gaussian(above, 0, .008f));
 }
 
 }  // namespace
