@@ -29,7 +29,7 @@ Character ava() {
   c.backdropLight = {.60f, .56f, .52f};
   c.backdropDark = {.24f, .20f, .19f};
   c.yaw = .05f;
-  c.lipLine = .6f;
+  c.lipLine = .9f;
   c.parting = .20f;
   c.hairFall = -1.75f;
   c.hairline = -.06f;
