@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "core/face_breath.h"
+#include "core/face_outline.h"
 #include "core/face_vertices.h"
 
 namespace mouthpiece::face {
@@ -140,6 +141,9 @@ class Builder {
       c.lower_outer.push_back(std::max(lower_outer(x), y + 2));
       c.chin.push_back(std::max(jaw(x), c.lower_outer.back() + .12f * model_.face_height));
     }
+    const Outline outline(model_);
+    c.room = {outline.inside({left, seam(left)}) / c.half_width,
+              outline.inside({right, seam(right)}) / c.half_width};
     const float middle = seam(c.centre);
     level_seam(c);
     c.nose = std::min(local(NOSE_BASE).y, upper_outer(c.centre) - .06f * model_.face_height);

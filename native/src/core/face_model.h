@@ -55,6 +55,7 @@ struct Contours {
   float middle = 0;                        // x of the lips' middle: not centre on a turned head
   float narrowing = .25f;                  // share of it that lips lose when they round
   std::array<float, 2> outline{2, 2};      // from the centre to the face's outline, half widths
+  std::array<float, 2> room{1, 1};         // from the seam's ends to the outline, half widths
   float teeth_half_width = 1;              // half the width of what an open mouth shows
   float upper_thick = 4, lower_thick = 5;  // thickness of the lips in the middle
   float smile = 0;  // y of the seam's middle minus that of its ends: positive for a smile

@@ -65,6 +65,11 @@ constexpr float STEEPEST = 3.4f;
  * smile lines and the jaw's outline.
  */
 constexpr float CHEEK = 1.9f;
+/**
+ * A corner moves by this share of the distance to the outline and this many half widths at most:
+ * more would bend the outline. Only heads that are turned have so little skin there.
+ */
+constexpr float BESIDE = .5f, LEAST_MOVED = .06f;
 /** Share of the upper lip's movement that the wings of the nose follow. */
 constexpr float NOSTRILS = .13f;
 /** Rounding takes this share of a crooked mouth's slope away: all of it before it is full. */
@@ -157,8 +162,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The skin that compensates ends at the face's outline: behind it is background. The lips' middle
   // stays: of a head that is turned the far half is shorter, and its corner moves less.
   const float turned = c.middle - c.centre;
-  std::array<float, 2> reach{}, half{wn + turned, wn - turned};
+  std::array<float, 2> reach{}, half{wn + turned, wn - turned}, scale{};
   for (size_t i = 0; i < reach.size(); i++) {
+    const float most_moved = wn * (LEAST_MOVED + BESIDE * std::max(0.f, c.room[i]));
+    scale[i] = 1 + std::clamp(kx * half[i], -most_moved, most_moved) / half[i];
     const float room = std::clamp(c.outline[i] * wn, std::min(1.3f * wn, most), most) - wn;
     reach[i] = half[i] + std::max(room, .3f * half[i]);
   }
@@ -201,10 +208,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float x = c.left + float(i) - c.centre, along = x - turned, ax = std::abs(along);
     // Horizontally the lips scale with the corners. The skin beyond them compensates.
     const size_t side = along < 0 ? 0 : 1;
+    const float end = half[side] * scale[side];
     const float outwards =
-        ax < half[side] * (1 + kx)
-            ? ax - ax / (1 + kx)
-            : kx * half[side] * smoothstep(reach[side], half[side] * (1 + kx), ax);
+        ax < end ? ax - ax / scale[side] : (end - half[side]) * smoothstep(reach[side], end, ax);
     const float dx = side == 0 ? -outwards : outwards;
     const float xs = x - dx, r = std::abs(xs) / wn;
     const float column = std::clamp(xs + c.centre - c.left, 0.f, float(c.count - 1) - 1e-3f);

@@ -131,11 +131,16 @@ describe('lips', () => {
     }
   });
 
-  test('the lips of a turned head narrow towards their own middle', () => {
+  test.each([
+    ['whose far half of the lips is shorter', 14, 200],
+    ['whose outline is beside the far corner', 0, 50],
+  ])('the far corner of the mouth moves less on a head %s', (_, middle, outline) => {
     const [skin, lip, mark] = [170, 110, 230];
     const { neutral, landmarks } = syntheticParts();
     const half = 44;
-    const middle = 14;
+    for (const index of FACE_OVAL) {
+      landmarks[index * 3] = Math.min(landmarks[index * 3]!, AXIS + outline);
+    }
     for (const index of [...UPPER_OUTER, ...UPPER_INNER, ...LOWER_INNER, ...LOWER_OUTER]) {
       const x = landmarks[index * 3]! - AXIS;
       landmarks[index * 3]! += middle * (1 - (x / half) ** 2);
