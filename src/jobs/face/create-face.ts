@@ -88,7 +88,8 @@ export async function createFace(
       ? closedEye(rest.image, rest.points, eye, lighting, seed, glasses)
       : emptyLid(rest.points, eye);
   const [lidLeft, lidRight] = [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
-  const matte = headMatte(rest.image, rest.points);
+  // The outline of the head is the same: where colours hardly differ, any change moves the mask.
+  const matte = headMatte(closed.image, closed.points);
 
   check();
   const shown = isDefault(look) ? undefined : composePicture(source, crop, rest, look);
