@@ -106,11 +106,18 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
   const Grey& luma = picture[0];
   const int width = luma.width, height = luma.height;
   Grey weight = luma, zone = luma, tip = luma, evidence = luma;
+  std::vector<Beside> places;
+  places.reserve(luma.data.size());
+  for (int y = 0; y < height; y++) {
+    for (int x = 0; x < width; x++) {
+      places.push_back(corners.at(float(left + x), float(top + y)));
+    }
+  }
   const Grey closed = closing(luma, std::clamp(int(std::lround(.022f * fh)), 1, 12));
   for (int y = 0; y < height; y++) {
     for (int x = 0; x < width; x++) {
-      const Beside at = corners.at(float(left + x), float(top + y));
       const size_t i = size_t(y) * size_t(width) + size_t(x);
+      const Beside& at = places[i];
       const float dark = (closed.data[i] - luma.data[i]) / 8;
       weight.data[i] = usable(at) * mix(1, std::exp(-dark * dark), clear) + 1e-4f;
       zone.data[i] = replaced(at);
@@ -126,8 +133,9 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
   std::array<float, 2> hair{}, area{1, 1};
   for (int y = 0; y < height; y++) {
     for (int x = 0; x < width; x++) {
-      const Beside at = corners.at(float(left + x), float(top + y));
-      const size_t i = size_t(y) * size_t(width) + size_t(x), side = at.side < 0 ? 0 : 1;
+      const size_t i = size_t(y) * size_t(width) + size_t(x);
+      const Beside& at = places[i];
+      const size_t side = at.side < 0 ? 0 : 1;
       const float share = zone.data[i] * smoothstep(.08f, .14f, std::abs(at.below));
       area[side] += share;
       hair[side] += share * smoothstep(12, 30, bare[0].data[i] - smooth.data[i]);
@@ -150,15 +158,14 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
   for (int y = 0; y < height; y++) {
     for (int x = 0; x < width; x++) {
       const size_t i = size_t(y) * size_t(width) + size_t(x);
-      const Beside at = corners.at(float(left + x), float(top + y));
+      const Beside& at = places[i];
       const size_t side = at.side < 0 ? 0 : 1;
       const float amount = zone.data[i] * clamp01(2 * evidence.data[i]) *
                            smoothstep(.75f, .5f, hair[side] / area[side]);
       const int below = std::min(y + away, height - 1);
       const size_t from = size_t(below) * size_t(width) + size_t(x);
       bare[0].data[i] +=
-          smoothstep(.03f, .12f, corners.at(float(left + x), float(top + below)).inside) *
-          (luma.data[from] - smooth.data[from]);
+          smoothstep(.03f, .12f, places[from].inside) * (luma.data[from] - smooth.data[from]);
       for (size_t channel = 0; channel < 3; channel++) {
         bare[channel].data[i] =
             amount > 0 ? amount * (bare[channel].data[i] - picture[channel].data[i]) : 0;
