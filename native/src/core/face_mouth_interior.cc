@@ -93,6 +93,8 @@ Colour cavity_of(const Model& model) {
   return {tint.y, tint.u + model.grade.black_u - 128, tint.v + model.grade.black_v - 128};
 }
 
+/** Light on the flesh of the cheeks and the palate. */
+constexpr float FLESH = .44f;
 /** Where the throat is darkest, share of the opening's height from its top. */
 constexpr float THROAT_HEIGHT = .42f;
 /**
@@ -146,7 +148,7 @@ MouthInterior::MouthInterior(const Model& model)
       tongue_(colour_of(model.asset.tints.tongue)),
       tinted_(tinted(model.asset)),
       dark_(darkness(model.grade, tinted_)),
-      flesh_(dim(colour_of(model.asset.tints.gums), .36f, dark_)),
+      flesh_(dim(colour_of(model.asset.tints.gums), FLESH, dark_)),
       upper_inside_(dim(colour_of(model.asset.tints.gums), UPPER_INSIDE, dark_)),
       lower_inside_(dim(colour_of(model.asset.tints.gums), LOWER_INSIDE, dark_)),
       fh_(model.face_height),
@@ -260,7 +262,7 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
   return {
       .tongue =
           F4{.97f * smoothstep(1.12f, .75f, t), tongue_top, 1 / front, f.tongue_light * sides},
-      .depth = F4{.94f * smoothstep(1.05f, .35f, r), .16f * smoothstep(.14f, 0, t),
+      .depth = F4{.94f * smoothstep(.95f, .35f, r), .16f * smoothstep(.14f, 0, t),
                   f.wet * wet_[i] * smoothstep(.8f, .4f, t),
                   (1 - (.26f + .20f * f.hood) * r2 * r) * f.ambient},
       .rim = F4{1 / (std::min(f.upper_rim, share * gap) + .5f),

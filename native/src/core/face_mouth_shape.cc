@@ -77,7 +77,7 @@ constexpr float LEVELLED = 1.15f;
 /** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
 constexpr float DROP = .18f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
-constexpr float BLUNT = .10f;
+constexpr float BLUNT = .14f;
 /** Protruding lips are elliptic outside, too, by this share: the bow of the upper lip flattens. */
 constexpr float EVEN_OUTLINE = .5f;
 /** Protruding upper lips cover this share of the skin below the nose at most. */

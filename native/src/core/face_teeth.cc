@@ -81,7 +81,7 @@ constexpr float UPPER_FALL = 1.35f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
 Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float age = model.grade.age;
   const auto& teeth = row.upper ? UPPER : LOWER;
-  const float x = (px - model.contours.centre) / row.half_width, ax = std::abs(x);
+  const float x = (px - model.contours.middle) / row.half_width, ax = std::abs(x);
   int k = 0;
   while (k < TEETH - 1 && ax >= teeth[size_t(k)].end) {
     k++;
