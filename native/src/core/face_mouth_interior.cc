@@ -110,8 +110,6 @@ constexpr float WET = 44;
 constexpr float SLIT = .008f;
 /** Most of the lower teeth that is above the lower lip, and of the upper ones below a round lip. */
 constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .008f;
-/** Share of the lower tips that is seen while the lips are not spread. */
-constexpr float UNSPREAD_TIPS = .3f;
 /**
  * The upper lip's shadow on painted teeth, and on those of the portrait, which are photographed in
  * it; the shadow of the lower lip. How much light is lost right at the lip.
@@ -215,8 +213,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
   const float lower_edge = seam_ + biting_edge(model_, false) * fh_;
   // Lips that are not spread cover them: a thin line of teeth would look like a seam.
-  const float tips =
-      LOWER_TIPS * (1 - f.hood) * mix(UNSPREAD_TIPS, 1, clamp01(std::max(2 * a.wide, a.teeth)));
+  const float tips = LOWER_TIPS * (1 - f.hood) * smoothstep(.35f, .7f, std::max(a.wide, a.teeth));
   f.lower_shift = std::max({.96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw,
                             upper_edge + f.upper_shift + SLIT * fh_ - lower_edge,
                             middle.y_bottom - tips * fh_ - lower_edge});

@@ -77,7 +77,7 @@ constexpr float LEVELLED = 1.15f;
 /** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
 constexpr float DROP = .18f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
-constexpr float BLUNT = .14f;
+constexpr float BLUNT = .08f;
 /** Protruding lips are elliptic outside, too, by this share: the bow of the upper lip flattens. */
 constexpr float EVEN_OUTLINE = .5f;
 /** Protruding upper lips cover this share of the skin below the nose at most. */
@@ -156,7 +156,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                      .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
-                     (.04f + .08f * smiling) * a.jaw - .05f * smiling * a.open,
+                     (.09f + .05f * smiling) * a.jaw - .05f * smiling * a.open,
                  -.6f, .3f);
   const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // The skin that compensates ends at the face's outline: behind it is background. The lips' middle

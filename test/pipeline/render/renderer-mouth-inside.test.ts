@@ -43,7 +43,9 @@ describe('the inside of the mouth', () => {
       const [front, ...sides] = at;
       const seen = `${JSON.stringify(shape)} ${JSON.stringify(at)}`;
       assert.ok(front!.upper > 0.68, seen);
-      assert.ok(front!.lower < 0.92 * front!.upper && front!.lower > 0.45 * front!.upper, seen);
+      // Lips that are not spread cover the lower row.
+      const least = shape === raised ? 0.45 : 0;
+      assert.ok(front!.lower < 0.92 * front!.upper && front!.lower > least * front!.upper, seen);
       const [incisors, canines] = [sides.slice(0, 2), sides.slice(2)];
       assert.ok(
         incisors.every(({ upper }) => upper > 0.7 * front!.upper),
