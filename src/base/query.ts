@@ -6,7 +6,7 @@ export interface Query {
   get(name: string): string | undefined | null;
 }
 
-const PERCENT = 0x25;
+const [PERCENT, PLUS, AMPERSAND, EQUALS, SPACE] = [0x25, 0x2b, 0x26, 0x3d, 0x20];
 
 /**
  * The parameters in order. In time that is linear and short: `URLSearchParams` takes 24 us for each
@@ -14,37 +14,35 @@ const PERCENT = 0x25;
  */
 export function parseQuery(query: string): [name: string, value: string][] {
   const found: [string, string][] = [];
-  for (const part of query.split('&')) {
-    if (part === '') {
-      continue;
+  // Decoded in place: what is decoded is never longer.
+  const bytes = Buffer.from(query, 'utf8');
+  let name: string | undefined;
+  let [start, to] = [0, 0];
+  for (let at = 0; at <= bytes.length; at++) {
+    const byte = at < bytes.length ? bytes[at]! : AMPERSAND;
+    if (byte === AMPERSAND) {
+      const text = bytes.toString('utf8', start, to);
+      if (name !== undefined || text !== '') {
+        found.push(name === undefined ? [text, ''] : [name, text]);
+      }
+      name = undefined;
+      start = to;
+    } else if (byte === EQUALS && name === undefined) {
+      name = bytes.toString('utf8', start, to);
+      start = to;
+    } else if (byte === PLUS) {
+      bytes[to++] = SPACE;
+    } else {
+      const code = byte === PERCENT ? (digit(bytes[at + 1]) << 4) | digit(bytes[at + 2]) : -1;
+      bytes[to++] = code < 0 ? byte : code;
+      at += code < 0 ? 0 : 2;
     }
-    const equals = part.indexOf('=');
-    found.push(
-      equals < 0
-        ? [decode(part), '']
-        : [decode(part.slice(0, equals)), decode(part.slice(equals + 1))],
-    );
   }
   return found;
 }
 
 /** The first value of each name. */
 export const queryOf = (query: string): Query => new Map(parseQuery(query).toReversed());
-
-function decode(text: string): string {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
-  if (!spaced.includes('%')) {
-    return spaced;
-  }
-  const bytes = Buffer.from(spaced, 'utf8');
-  let to = 0;
-  for (let at = 0; at < bytes.length; at++, to++) {
-    const code = bytes[at] === PERCENT ? (digit(bytes[at + 1]) << 4) | digit(bytes[at + 2]) : -1;
-    bytes[to] = code < 0 ? bytes[at]! : code;
-    at += code < 0 ? 0 : 2;
-  }
-  return bytes.toString('utf8', 0, to);
-}
 
 /** The value of a hexadecimal digit; -1 for another byte. */
 function digit(byte = 0): number {
