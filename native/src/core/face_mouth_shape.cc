@@ -77,7 +77,9 @@ constexpr float LEVELLED = 1.15f;
 /** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
 constexpr float DROP = .18f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
-constexpr float BLUNT = .08f;
+constexpr float BLUNT = .15f;
+/** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
+constexpr float AROUND = .94f;
 /** Protruding lips are elliptic outside, too, by this share: the bow of the upper lip flattens. */
 constexpr float EVEN_OUTLINE = .5f;
 /** Protruding upper lips cover this share of the skin below the nose at most. */
@@ -96,7 +98,7 @@ float rounded(float profile, float r, float most) {
   const auto bound = [most](float p, float to_corner) {
     const float steep = p / (most * to_corner + 1e-6f), squared = steep * steep,
                 fourth = squared * squared;
-    return p / std::sqrt(std::sqrt(std::sqrt(1 + fourth * fourth)));
+    return p / std::sqrt(std::sqrt(1 + fourth));
   };
   return r < 1 ? bound(profile, 1 - r) / bound(1, 1) : 0.f;
 }
@@ -187,6 +189,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                                      std::max(parted, a.wide)) -
                                      .46f * a.round - .05f * a.tuck - BLUNT * a.jaw,
                                  .4f, 1.f);
+  const float outer = mix(inner, std::max(inner, AROUND), clamp01(2 * a.jaw) * (1 - rounding));
   const float elliptic = std::max(rounding, .6f * a.jaw);
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
@@ -195,7 +198,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // Lips that press or bite hold their corners up: corners that hang would look sullen.
   const float set = std::max(a.press, a.tuck);
   // A crooked mouth becomes more even: most when it rounds.
-  const float even = clamp01(std::max({LEVELLED * a.round, .8f * a.jaw, .75f * a.open}));
+  const float even = clamp01(std::max({LEVELLED * a.round, 1.1f * a.jaw, .75f * a.open}));
 
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
@@ -228,10 +231,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), rounding),
                 falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), elliptic), ri,
                                   steepest);
+    // The lips go round the corners of an opening: outside it is wider than inside.
+    const float ro = r / outer,
+                around = rounded(mix(mix(ALMOND(ro), BOWL(ro), a.jaw), ELLIPSE(ro), elliptic), ro,
+                                 steepest * outer / inner);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line =
-        bowed * .12f * fh * a.jaw * (1 - set) * model.asset.limits.open +
+        bowed * .16f * fh * a.jaw * (1 - set) * model.asset.limits.open +
         ends * (.5f * set * std::min(0.f, c.smile) + .26f * rounding * aperture -
                 .03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
         relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
@@ -257,7 +264,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                       (c.upper_thick * thick - (seam - neutral(c.upper_outer))) *
                       (r < 1 ? 1.f : 0.f);
     out.d_lower =
-        line - (upper + arch) * rising + .96f * aperture * falling -
+        line - (upper + arch) * rising + .96f * aperture * around -
         thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck - full_lower) +
         EVEN_OUTLINE * rounding * (c.lower_thick * thick - (neutral(c.lower_outer) - seam)) *
             (r < 1 ? 1.f : 0.f);
