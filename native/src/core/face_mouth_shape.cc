@@ -238,7 +238,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line =
-        bowed * .16f * fh * a.jaw * (1 - set) * model.asset.limits.open +
+        bowed * .16f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open +
         ends * (.5f * set * std::min(0.f, c.smile) + .26f * rounding * aperture -
                 .03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
         relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
