@@ -22,6 +22,7 @@ import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { colourLips, lipColours } from '../../../src/jobs/face/regions/lip-colour.ts';
 import { clearLipRim } from '../../../src/jobs/face/regions/lip-rim.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
+import { snapToMoustache } from '../../../src/jobs/face/regions/moustache.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
@@ -44,6 +45,26 @@ const inLowerLip = (y: number): boolean =>
   y > py(landmarks, LOWER_INNER[5]) && y < py(landmarks, LOWER_OUTER[5]);
 
 describe('lips at rest', () => {
+  test('end where a moustache begins, and keep their outline below bare skin', () => {
+    const lip: Rgb = [178, 98, 92];
+    const hair: readonly Rgb[] = [
+      [40, 30, 26],
+      [110, 84, 70],
+    ];
+    const [seam, outer] = [py(landmarks, UPPER_INNER[5]), py(landmarks, UPPER_OUTER[5])];
+    const frame = new MouthFrame(landmarks);
+    for (const share of [0.5, 0.8]) {
+      const edge = seam - share * (seam - outer);
+      const portrait = (above: (x: number, y: number) => Rgb): RgbImage =>
+        drawn((x, y) => (y + 0.5 > edge && y < seam ? lip : y < edge ? above(x, y) : undefined));
+      const bearded = portrait((x, y) => hair[(Math.floor(x / 2) + Math.floor(y / 6)) % 2]!);
+      const moved = py(snapToMoustache(bearded, landmarks, frame), UPPER_OUTER[5]);
+      assert.ok(Math.abs(moved - edge) < 1.5, `${moved} is not at ${edge}`);
+      const shaved = portrait(() => SKIN);
+      assert.deepEqual(snapToMoustache(shaved, landmarks, frame), landmarks);
+    }
+  });
+
   test('lose the streak of a highlight, and keep hair that hangs over them', () => {
     const lip: Rgb = [178, 98, 92];
     const from = py(landmarks, LOWER_INNER[5]);

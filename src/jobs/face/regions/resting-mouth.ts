@@ -20,6 +20,7 @@ import {
 } from '../detect/landmarks.ts';
 import { MouthFrame } from './mouth-frame.ts';
 import { snapToLipSeam } from './lip-seam.ts';
+import { snapToMoustache } from './moustache.ts';
 import { colourLips, lipColours } from './lip-colour.ts';
 import { clearLipRim } from './lip-rim.ts';
 import { SmileCloser } from './smile-closer.ts';
@@ -60,7 +61,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const smile = smileOf(found, frame);
   const narrow = clamp(1 - NEUTRAL_WIDTH / widthOf(found, frame), LEAST_NARROW, MOST_NARROW);
   if (!isOpen(image, found, seen, gap)) {
-    const points = snapToLipSeam(image, found, frame);
+    const points = snapToMoustache(image, snapToLipSeam(image, found, frame), frame);
     const relax = RELAX_CLOSED * smile;
     if (relax < LEAST_RELAX) {
       return { image, points, opening: undefined, gap, smile, raised: 0 };

@@ -14,6 +14,7 @@ import {
   UPPER_OUTER,
 } from '../detect/landmarks.ts';
 import type { Rgb } from '../imaging/patch.ts';
+import { moustache } from './moustache.ts';
 import { MouthFrame } from './mouth-frame.ts';
 
 /**
@@ -44,8 +45,6 @@ const SHADED = 0.86;
 const MOST = 0.85;
 /** Luma of a moustache, share of that of the lip. */
 const BEARD = 0.6;
-/** Mean contrast of a beard's hair, luma: where it begins to hide the lip, and hides it. */
-const HAIR: readonly [number, number] = [7, 14];
 
 /** The outline of a lip at rest over |u| in half widths: two peaks, fine ends. */
 const outline = (r: number): number =>
@@ -71,7 +70,7 @@ export function completeUpperLip(
   const { halfWidth, faceHeight } = frame;
   const seam = curveThrough(frame.local(points, UPPER_INNER));
   const outer = curveThrough(frame.local(points, UPPER_OUTER));
-  const strength = amount * (1 - smoothstep(...HAIR, hairiness(image, frame, outer)));
+  const strength = amount * (1 - moustache(image, frame, outer));
   if (!lip || strength < 0.05) {
     return;
   }
@@ -170,21 +169,3 @@ const hueDistance = (a: Rgb, b: Rgb): number => {
   const scale = lumaOf(...b) / Math.max(1, lumaOf(...a));
   return Math.hypot(a[0] * scale - b[0], a[1] * scale - b[1], a[2] * scale - b[2]);
 };
-
-/** Mean contrast of what is above the lip, luma: that of a moustache is high. */
-function hairiness(image: RgbImage, frame: MouthFrame, outer: Curve): number {
-  let [sum, count] = [0, 1];
-  const step = Math.max(1, Math.round(0.012 * frame.faceHeight));
-  for (let u = -0.6 * frame.halfWidth; u < 0.6 * frame.halfWidth; u += 1) {
-    for (let rise = 0.025 * frame.faceHeight; rise < 0.07 * frame.faceHeight; rise += 1) {
-      const at = (du: number): number => {
-        const { x, y } = frame.toPicture(u + du, outer(u) - rise);
-        const column = clamp(Math.round(x), 0, image.width - 1);
-        return lumaAt(image, clamp(Math.round(y), 0, image.height - 1) * image.width + column);
-      };
-      sum += Math.abs(at(0) - (at(-step) + at(step)) / 2);
-      count++;
-    }
-  }
-  return sum / count;
-}
