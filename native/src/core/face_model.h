@@ -58,7 +58,8 @@ struct Contours {
   std::array<float, 2> room{1, 1};         // from the seam's ends to the outline, half widths
   float teeth_half_width = 1;              // half the width of what an open mouth shows
   float upper_thick = 4, lower_thick = 5;  // thickness of the lips in the middle
-  float smile = 0;  // y of the seam's middle minus that of its ends: positive for a smile
+  float moustache = 0;  // how far hair covers the skin above the upper lip, 0 to 1
+  float smile = 0;      // y of the seam's middle minus that of its ends: positive for a smile
 };
 
 /** A small image in the mouth's coordinates, Y U V A interleaved. Outside it is transparent. */

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/face_pucker.h"
+
 namespace mouthpiece::face {
 namespace {
 
@@ -80,10 +82,12 @@ constexpr float DROP = .18f;
 constexpr float BLUNT = .15f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
-/** Protruding lips are elliptic outside, too, by this share: the bow of the upper lip flattens. */
-constexpr float EVEN_OUTLINE = .5f;
-/** Protruding upper lips cover this share of the skin below the nose at most. */
-constexpr float PHILTRUM = .22f;
+/** Rounded lips that part leave this opening besides, share of the face's height. */
+constexpr float ROUND_OPENING = .016f;
+/** Share of the narrowing of rounded lips that comes as soon as their shape is round. */
+constexpr float NARROWED = .6f;
+/** What the lips' rounding is when their shape is that of rounded lips. */
+constexpr float ROUNDED = .57f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -134,11 +138,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The skin of the chin is above rest at no time: only the jaw carries it down.
   const float chin_drop = DROP * unit * clamp01(a.jaw + chin * gain);
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
+  // Lips that press or bite are not round, whatever sounds come before and after.
+  const float rounding = smoothstep(0, ROUNDED, a.round) * (1 - std::max(a.press, a.tuck));
   // Protruding lips leave a small opening in their middle.
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .28f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
-                      .030f * fh * a.tuck * (1 - a.press);
+                      .030f * fh * a.tuck * (1 - a.press) +
+                      ROUND_OPENING * fh * rounding * smoothstep(0, .15f, std::max(a.open, a.jaw));
   // Pressing lips meet before they press fully: of a short closure a frame may show the half alone.
   const float aperture = std::max(0.f, apart - MEET * fh * a.press);
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
@@ -146,15 +153,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float excess = aperture - .92f * drop;
   const float upper = (.20f + .10f * a.wide) * excess + .028f * fh * a.upraise * (1 - a.press) +
                       .020f * fh * a.tuck * (1 - a.press);
-  const float rounding = smoothstep(0, .8f, a.round);
-  // The opening between protruding lips is round: the whole upper lip arches over it.
-  const float arch = .22f * rounding * aperture;
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
   const float kx =
-      std::clamp(-c.narrowing * std::pow(a.round, 1.5f) +
+      std::clamp(-c.narrowing * std::max(std::pow(a.round, 1.5f), NARROWED * rounding) +
                      .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
@@ -174,23 +178,16 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
-  // Protruding lips are fuller; thin lips gain most.
-  const float philtrum = c.upper_outer[size_t(c.count / 2)] - c.nose;
-  const float full_upper =
-      a.round *
-      std::min(PHILTRUM * philtrum,
-               std::clamp(.078f * fh - c.upper_thick, .24f * c.upper_thick, .85f * c.upper_thick));
-  const float full_lower =
-      a.round * std::clamp(.062f * fh - c.lower_thick, .16f * c.lower_thick, .75f * c.lower_thick);
-
   // The lips part in the middle. Beside the opening they stay together.
   const float parted = smoothstep(0, .07f * fh, aperture);
-  const float inner = std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
-                                     std::max(parted, a.wide)) -
-                                     .46f * a.round - .05f * a.tuck - BLUNT * a.jaw,
-                                 .4f, 1.f);
-  const float outer = mix(inner, std::max(inner, AROUND), clamp01(2 * a.jaw) * (1 - rounding));
-  const float elliptic = std::max(rounding, .6f * a.jaw);
+  const float parting =
+      std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
+                     std::max(parted, a.wide)) -
+                     .05f * a.tuck - BLUNT * a.jaw,
+                 .4f, 1.f);
+  const Pucker pucker(c, fh, rounding, aperture);
+  const float half_opening = pucker.half_opening(corner * parting), inner = half_opening / corner,
+              outer = mix(inner, std::max(inner, AROUND), clamp01(2 * a.jaw));
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
   const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) *
@@ -202,7 +199,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
-  mouth.half_opening = corner * inner;
+  mouth.half_opening = half_opening;
   mouth.jaw_drop = drop;
   mouth.chin_drop = chin_drop;
   mouth.crease = clamp01(a.press);
@@ -226,48 +223,47 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float crooked = (neutral(c.seam) - c.seam[size_t(across)]) / 2;
 
     // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
-    // Rounding makes both elliptic.
     const float ri = r / inner;
-    const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), rounding),
-                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), elliptic), ri,
-                                  steepest);
+    const float rising = mix(ALMOND(ri), BOWL(ri), .7f * a.jaw),
+                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), .6f * a.jaw),
+                                  ri, steepest);
     // The lips go round the corners of an opening: outside it is wider than inside.
     const float ro = r / outer,
-                around = rounded(mix(mix(ALMOND(ro), BOWL(ro), a.jaw), ELLIPSE(ro), elliptic), ro,
-                                 steepest * outer / inner);
+                around = rounded(mix(mix(ALMOND(ro), BOWL(ro), a.jaw), ELLIPSE(ro), .6f * a.jaw),
+                                 ro, steepest * outer / inner);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
-    const float line =
-        bowed * .16f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open +
-        ends * (.5f * set * std::min(0.f, c.smile) + .26f * rounding * aperture -
-                .03f * wn * a.wide - .02f * wn * a.tuck - .05f * fh * mood.smile) +
-        relax * (r < 1 ? mix(-.30f * (1 - .8f * a.round), .55f, r * r) : .55f * ends) -
-        even * crooked * (r < 1 ? 1.f : ends);
+    const float line = bowed * .16f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open +
+                       ends * (.5f * set * std::min(0.f, c.smile) - .03f * wn * a.wide -
+                               .02f * wn * a.tuck - .05f * fh * mood.smile) +
+                       relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
+                       even * crooked * (r < 1 ? 1.f : ends);
     const float broad = smoothstep(2.5f, .9f, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
     Mouth::Column& out = mouth.columns[size_t(i)];
     out.dx = dx;
     const float dent = (neutral(c.level) - seam) * (r < 1 ? 1.f : 0.f);
-    out.y_top = seam + line - (upper + arch) * rising + dent * rounding * parted;
+    out.y_top = seam + line - upper * rising;
     // The upper lip's tubercle dents the lower lip's edge. The dent disappears as the lips part.
-    out.y_bottom = out.y_top + aperture * falling +
-                   dent * (1 - rounding * parted) * clamp01(aperture * falling / (.05f * fh));
+    out.y_bottom =
+        out.y_top + aperture * falling + dent * clamp01(aperture * falling / (.05f * fh));
+    const Pucker::Place place{r,
+                              rounded(ELLIPSE(ri), ri, 2 * steepest),
+                              r < 1 ? 1 : ends,
+                              neutral(c.upper_outer),
+                              seam,
+                              neutral(c.lower_outer)};
+    pucker.round_inside(place, out);
     const float shadow = SHADOW * fh * clamp01((out.y_bottom - out.y_top) / (4 * SHADOW * fh));
     out.d_top =
         out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
-    out.d_upper = line - (.74f * upper + arch) * rising +
-                  thick * (.18f * c.upper_thick * a.press - full_upper) -
-                  EVEN_OUTLINE * rounding *
-                      (c.upper_thick * thick - (seam - neutral(c.upper_outer))) *
-                      (r < 1 ? 1.f : 0.f);
-    out.d_lower =
-        line - (upper + arch) * rising + .96f * aperture * around -
-        thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck - full_lower) +
-        EVEN_OUTLINE * rounding * (c.lower_thick * thick - (neutral(c.lower_outer) - seam)) *
-            (r < 1 ? 1.f : 0.f);
+    out.d_upper = line - .74f * upper * rising + thick * .18f * c.upper_thick * a.press;
+    out.d_lower = line - upper * rising + .96f * aperture * around -
+                  thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck);
+    pucker.round_outside(place, out);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);

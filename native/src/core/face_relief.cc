@@ -9,13 +9,18 @@
 #include "core/face_corners.h"
 #include "core/face_grey.h"
 #include "core/face_model.h"
+#include "core/face_pucker.h"
 
 namespace mouthpiece::face {
 namespace {
 
 constexpr int CELL = Relief::CELL;
-/** Thickness of an upper lip that is not thin, share of the face's height. */
-constexpr float FULL_LIP = .060f;
+/** Thickness of an upper lip that is not thin, and of one that protrudes; face heights. */
+constexpr float FULL_LIP = .060f, FULL_PUCKER = .068f;
+/** Share of the dark of the line between the lips that goes beside the opening of rounded ones. */
+constexpr float SOFT_LINE = .65f;
+/** Luma of the skin above the lip, share of the lower lip's, when it is and is not under hair. */
+constexpr std::array<float, 2> HAIRY{.68f, .88f};
 /** Most of the lower lip's colour that a thin or pale upper lip takes when it protrudes. */
 constexpr float MOST_RED = .8f;
 /** Luma of the upper lip: share of that of the lower one, and most of that of the skin above it. */
@@ -108,6 +113,7 @@ void build_relief(Model& model) {
 
   struct Place {
     float beyond, below, r, upper, lower;
+    float thick;  // of the upper lip, pixels
     SkinPlace skin;
   };
   const auto place = [&](int x, int y) {
@@ -121,6 +127,7 @@ void build_relief(Model& model) {
                  r,
                  (seam - p.y) / std::max(2.f, seam - c.upper_outer[k]),
                  (p.y - seam) / std::max(2.f, c.lower_outer[k] - seam),
+                 seam - c.upper_outer[k],
                  {r, below, (c.nose - seam) / wn,
                   (p.y - c.lower_outer[k]) / std::max(4.f, c.chin[k] - c.lower_outer[k]),
                   smoothstep(.95f * outline, .7f * outline, r)}};
@@ -164,6 +171,7 @@ void build_relief(Model& model) {
     }
   }
   Colour red = lower.colour();
+  model.contours.moustache = smoothstep(HAIRY[1], HAIRY[0], bare.colour().y / std::max(1.f, red.y));
   red.y = std::min(SHADED * red.y, std::max(DARKER * bare.colour().y, .7f * red.y));
   // An upper lip is lost where it is as pale as the skin above it, and the lower one is not.
   const float contrast = red.v - bare.colour().v,
@@ -172,9 +180,9 @@ void build_relief(Model& model) {
   // Lips that are both as pale as light skin show some of the red of their insides.
   const float pale = clear * tinted(asset) * smoothstep(105, 150, bare.colour().y) *
                      smoothstep(14, 5, std::max(contrast, upper.colour().v - bare.colour().v));
-  const float band = std::max(FULL_LIP * fh, lack * c.upper_thick);
-  const float thin =
-      MOST_RED * clear * std::max(smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh), lack);
+  const float taller = std::max(0.f, FULL_PUCKER * fh - Pucker(c, fh, 1, 0).upper());
+  const float thin = MOST_RED * clear * (1 - c.moustache) *
+                     std::max(smoothstep(FULL_LIP, .5f * FULL_LIP, c.upper_thick / fh), lack);
 
   // A lip without a colour of its own is hair or a black outline: red is added over these.
   const Grey ground = mean(closed, 2 * radius);
@@ -202,8 +210,13 @@ void build_relief(Model& model) {
                    7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
                    9 * bell(at.upper, .35f, .2f) * sides -
                    10 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
+      // Lips that come forward touch softly beside the opening.
+      const float line = SOFT_LINE * (closed.data[i] - luma) * smoothstep(.25f, .45f, at.r) *
+                         smoothstep(1.1f, .75f, at.r) * smoothstep(.18f, .09f, std::abs(at.below));
       // Where the upper lip's red is added; not over hair, which is darker.
-      const float height = band * std::max(0.f, 1 - at.r * at.r / .64f), rise = -at.below * wn;
+      const float rise = -at.below * wn,
+                  height = at.thick * smoothstep(1, .8f, at.r) +
+                           taller * std::sqrt(std::max(0.f, 1 - at.r * at.r / .81f));
       const float reddened =
           thin * smoothstep(height + 2, height - 1.5f, rise) * smoothstep(-1.5f, .5f, rise) *
           smoothstep(2, 6, height) *
@@ -228,7 +241,7 @@ void build_relief(Model& model) {
           put(change.v, layer.v[half]);
         }
       };
-      set(Relief::PROTRUDED, {lips + reddened * (red.y - luma) - 10 * light * turned,
+      set(Relief::PROTRUDED, {lips + line + reddened * (red.y - luma) - 10 * light * turned,
                               reddened * (red.u - u.data[i]) - 2 * turned,
                               reddened * (red.v - v.data[i]) + 7 * turned});
       set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});

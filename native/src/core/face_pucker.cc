@@ -1,0 +1,73 @@
+// See face_pucker.h. Shares were chosen by eye on the default faces and on photographs.
+#include "core/face_pucker.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mouthpiece::face {
+namespace {
+
+/** Share of the movement of the upper lip's inner edge that its outer edge follows. */
+constexpr float UPPER_FOLLOWS = .75f;
+/** Height of the opening of rounded lips, share of its width. */
+constexpr float OPENING = .42f;
+/** Share of the opening that is above the line between the closed lips. */
+constexpr float ABOVE = .32f;
+/** Rounded lips come together at this share of a smile above the middle of the mouth at rest. */
+constexpr float SMILE = .25f;
+/** Both lips are about equally full: the upper one's share, and how far lips come to it. */
+constexpr float UPPER_SHARE = .45f, EQUAL = .6f;
+/** Rounded upper lips cover this share of the skin below the nose at most. */
+constexpr float PHILTRUM = .22f;
+/** A moustache moves with the lip below it, and stays above it: it takes this share of that. */
+constexpr float UNDER_HAIR = .6f;
+/** The lips' outlines are elliptic up to here, and as at rest from there, half widths. */
+constexpr float ELLIPTIC = .7f, RESTING = 1.05f;
+/** How much the ellipse tapers towards the corners. */
+constexpr float TAPERED = .35f;
+/** Share of the upper lip's bow that goes. */
+constexpr float FLAT_BOW = .85f;
+
+}  // namespace
+
+Pucker::Pucker(const Contours& c, float face_height, float amount, float aperture)
+    : amount_(amount), aperture_(aperture) {
+  const size_t middle = size_t(c.count / 2);
+  level_ = c.level[middle] - SMILE * c.smile + (.5f - ABOVE) * aperture;
+  // Thin lips become fuller by most.
+  const float most = PHILTRUM * (c.upper_outer[middle] - c.nose) * (1 - UNDER_HAIR * c.moustache);
+  const float upper = c.upper_thick +
+                      std::min(most, std::clamp(.078f * face_height - c.upper_thick,
+                                                .24f * c.upper_thick, .85f * c.upper_thick)),
+              lower = c.lower_thick + std::clamp(.062f * face_height - c.lower_thick,
+                                                 .16f * c.lower_thick, .75f * c.lower_thick);
+  const float both = upper + lower;
+  upper_ = std::min(mix(upper, UPPER_SHARE * both, EQUAL), c.upper_thick + most);
+  lower_ = mix(lower, both - UPPER_SHARE * both, EQUAL);
+}
+
+float Pucker::half_opening(float half) const {
+  return mix(half, std::min(half, std::max(.4f * half, aperture_ / (2 * OPENING))), amount_);
+}
+
+void Pucker::round_inside(const Place& at, Mouth::Column& out) const {
+  const float line = at.seam + (level_ - at.seam) * at.ends, gap = aperture_ * at.opening;
+  out.y_top = mix(out.y_top, line - gap / 2, amount_);
+  out.y_bottom = mix(out.y_bottom, line + gap / 2, amount_);
+}
+
+void Pucker::round_outside(const Place& at, Mouth::Column& out) const {
+  const float inside = std::max(0.f, 1 - at.r * at.r),
+              elliptic = mix(std::sqrt(inside), inside, TAPERED),
+              as_at_rest = smoothstep(ELLIPTIC, RESTING, at.r), open = aperture_ / 2 * elliptic;
+  const auto thickness = [&](float full, float now, float flat) {
+    return mix(mix(now, full * elliptic, flat), now, as_at_rest);
+  };
+  const float up = thickness(upper_, at.seam - at.upper, FLAT_BOW) + UPPER_FOLLOWS * open,
+              down = thickness(lower_, at.lower - at.seam, 1) + open;
+  const float line = (level_ - at.seam) * at.ends;
+  out.d_upper = mix(out.d_upper, at.seam + line - up - at.upper, amount_);
+  out.d_lower = mix(out.d_lower, at.seam + line + down - at.lower, amount_);
+}
+
+}  // namespace mouthpiece::face
