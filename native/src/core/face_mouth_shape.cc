@@ -88,6 +88,8 @@ constexpr float ROUND_OPENING = .016f;
 constexpr float NARROWED = .6f;
 /** What the lips' rounding is when their shape is that of rounded lips. */
 constexpr float ROUNDED = .57f;
+/** Lips that are thin and that are full, shares of the face's height. */
+constexpr float THIN_LIP = .03f, FULL_LIP = .07f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
 constexpr float MEET = .05f;
 /**
@@ -175,6 +177,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     const float room = std::clamp(c.outline[i] * wn, std::min(1.3f * wn, most), most) - wn;
     reach[i] = half[i] + std::max(room, .3f * half[i]);
   }
+  // Pressed lips are thinner. Of thin ones little would be left.
+  const auto thinner = [&](float thick, float thin, float full) {
+    return thick * (a.press * mix(thin, full, smoothstep(THIN_LIP * fh, FULL_LIP * fh, thick)));
+  };
+  const float less_upper = thinner(c.upper_thick, .15f, .32f),
+              less_lower = thinner(c.lower_thick, .26f, .40f);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
@@ -260,9 +268,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
-    out.d_upper = line - .74f * upper * rising + thick * .18f * c.upper_thick * a.press;
+    out.d_upper = line - .74f * upper * rising + thick * less_upper;
     out.d_lower = line - upper * rising + .96f * aperture * around -
-                  thick * (.32f * c.lower_thick * a.press + .50f * c.lower_thick * a.tuck);
+                  thick * (less_lower + .50f * c.lower_thick * a.tuck);
     pucker.round_outside(place, out);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));

@@ -1,4 +1,4 @@
-// The shape of rounded lips in the renderer's pictures, for mouths of several shapes at rest.
+// The shape of rounded and of pressed lips in the renderer's pictures, for mouths of several shapes at rest.
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import {
@@ -129,5 +129,20 @@ describe('rounded lips', () => {
       return red.findIndex((luma) => Math.abs(luma - LIP) < Math.abs(luma - above));
     };
     assert.ok(grown(60) >= grown(SKIN) + 1, `${grown(60)} ${grown(SKIN)}`);
+  });
+});
+
+describe('pressed lips', () => {
+  test('roll in, full ones more than thin ones', () => {
+    const left = (mouth: Mouth): { upper: number; lower: number } => {
+      const canvas = canvasOf(mouth);
+      const rest = lipsOf(canvas.show({}).picture, 320);
+      const pressed = lipsOf(canvas.show(VISEMES.m).picture, 320);
+      return { upper: pressed.upper / rest.upper, lower: pressed.lower / rest.lower };
+    };
+    const [full, thin] = [left({ upper: 16, lower: 20 }), left({ upper: 6, lower: 7 })];
+    const seen = JSON.stringify({ full, thin });
+    assert.ok(full.upper < 0.75 && full.lower < 0.7 && full.lower > 0.5, seen);
+    assert.ok(thin.upper > full.upper + 0.05 && thin.lower > full.lower + 0.05, seen);
   });
 });
