@@ -17,6 +17,8 @@ constexpr float ABOVE = .32f;
 constexpr float SMILE = .25f;
 /** Both lips are about equally full: the upper one's share, and how far lips come to it. */
 constexpr float UPPER_SHARE = .45f, EQUAL = .6f;
+/** Both are at most this share of the rounded mouth's width thick, or as thick as at rest. */
+constexpr float FULL = .62f;
 /** Rounded upper lips cover this share of the skin below the nose at most. */
 constexpr float PHILTRUM = .22f;
 /** A moustache moves with the lip below it, and stays above it: it takes this share of that. */
@@ -24,7 +26,7 @@ constexpr float UNDER_HAIR = .6f;
 /** The lips' outlines are elliptic up to here, and as at rest from there, half widths. */
 constexpr float ELLIPTIC = .7f, RESTING = 1.05f;
 /** How much the ellipse tapers towards the corners. */
-constexpr float TAPERED = .35f;
+constexpr float TAPERED = .38f;
 /** Share of the upper lip's bow that goes. */
 constexpr float FLAT_BOW = .85f;
 
@@ -41,9 +43,11 @@ Pucker::Pucker(const Contours& c, float face_height, float amount, float apertur
                                                 .24f * c.upper_thick, .85f * c.upper_thick)),
               lower = c.lower_thick + std::clamp(.062f * face_height - c.lower_thick,
                                                  .16f * c.lower_thick, .75f * c.lower_thick);
-  const float both = upper + lower;
-  upper_ = std::min(mix(upper, UPPER_SHARE * both, EQUAL), c.upper_thick + most);
-  lower_ = mix(lower, both - UPPER_SHARE * both, EQUAL);
+  const float width = 2 * c.half_width * (1 - c.narrowing),
+              both = std::min(upper + lower, std::max(c.upper_thick + c.lower_thick, FULL * width));
+  upper_ = std::min(mix(upper * both / (upper + lower), UPPER_SHARE * both, EQUAL),
+                    c.upper_thick + most);
+  lower_ = mix(lower * both / (upper + lower), both - UPPER_SHARE * both, EQUAL);
 }
 
 float Pucker::half_opening(float half) const {

@@ -18,7 +18,7 @@ constexpr int CELL = Relief::CELL;
 /** Thickness of an upper lip that is not thin, and of one that protrudes; face heights. */
 constexpr float FULL_LIP = .060f, FULL_PUCKER = .068f;
 /** Share of the dark of the line between the lips that goes beside the opening of rounded ones. */
-constexpr float SOFT_LINE = .65f;
+constexpr float SOFT_LINE = .55f;
 /** Luma of the skin above the lip, share of the lower lip's, when it is and is not under hair. */
 constexpr std::array<float, 2> HAIRY{.68f, .88f};
 /** Most of the lower lip's colour that a thin or pale upper lip takes when it protrudes. */
