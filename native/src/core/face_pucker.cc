@@ -27,6 +27,8 @@ constexpr float UNDER_HAIR = .6f;
 constexpr float ELLIPTIC = .7f, RESTING = 1.05f;
 /** How much the ellipse tapers towards the corners. */
 constexpr float TAPERED = .38f;
+/** Lips that are thin beside their middle at rest are at most so many times as thick. */
+constexpr float STRETCHED = 2.2f;
 /** Share of the upper lip's bow that goes. */
 constexpr float FLAT_BOW = .85f;
 
@@ -65,7 +67,7 @@ void Pucker::round_outside(const Place& at, Mouth::Column& out) const {
               elliptic = mix(std::sqrt(inside), inside, TAPERED),
               as_at_rest = smoothstep(ELLIPTIC, RESTING, at.r), open = aperture_ / 2 * elliptic;
   const auto thickness = [&](float full, float now, float flat) {
-    return mix(mix(now, full * elliptic, flat), now, as_at_rest);
+    return mix(mix(now, std::min(full * elliptic, STRETCHED * now), flat), now, as_at_rest);
   };
   const float up = thickness(upper_, at.seam - at.upper, FLAT_BOW) + UPPER_FOLLOWS * open,
               down = thickness(lower_, at.lower - at.seam, 1) + open;

@@ -202,14 +202,14 @@ void build_relief(Model& model) {
       const Place at = place(x, y);
       const float luma = skin.at(x, y), light = luma / 150;
       const size_t i = size_t(y) * size_t(relief.width) + size_t(x);
-      const float sides = smoothstep(1.1f, .6f, at.r);
+      const float sides = smoothstep(.9f, .45f, at.r);
       // The lower lip catches the light from above; the skin below it lies in its shadow.
       const float lips =
           light * (14 * bell(at.lower, .5f, .22f) * smoothstep(.75f, .2f, at.r) -
                    20 * bell(at.lower, 1.35f, .22f) * sides +
                    7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
                    9 * bell(at.upper, .35f, .2f) * sides -
-                   10 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
+                   6 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
       // Lips that come forward touch softly beside the opening.
       const float line = SOFT_LINE * (closed.data[i] - luma) * smoothstep(.25f, .45f, at.r) *
                          smoothstep(1.1f, .75f, at.r) * smoothstep(.18f, .09f, std::abs(at.below));
