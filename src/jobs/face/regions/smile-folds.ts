@@ -1,6 +1,6 @@
 // Flattens what a smile draws into the skin round the mouth: the folds from the nose to the corners
 // and beside them, the ridges along the folds, and the bulges of the cheeks.
-import { labAt, lumaAt, median } from '../imaging/colour.ts';
+import { labAt, lumaAt, lumaOf, median } from '../imaging/colour.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import {
@@ -14,6 +14,7 @@ import {
   py,
   UPPER_OUTER,
 } from '../detect/landmarks.ts';
+import type { Rgb } from '../imaging/patch.ts';
 import { MouthFrame } from './mouth-frame.ts';
 
 /** Widest fold, share of the face's height. */
@@ -28,6 +29,13 @@ const SIZES: readonly [number, number] = [0.011, 0.1];
 const MOST = 0.86;
 /** What is finer than a fold stays up to this luma, in units of the mean: pores, and no creases. */
 const FINEST = 1.8;
+/**
+ * The chin, which a smile makes red and tight between cheeks that have been flattened: how much of its
+ * form is flattened, and how much of its hue becomes that of the skin round it.
+ */
+const CHIN = { form: 0.28, hue: 0.8 } as const;
+/** How far round it, in units of the widest size that is flattened. */
+const AROUND = 2.5;
 /** Distance from the outline of the face over which the change begins, share of its height. */
 const MARGIN = 0.02;
 /** Difference from the cheeks' colour (a*, b* and half of L*) of skin, and of hair or clothes. */
@@ -45,7 +53,7 @@ const CELL = 4;
 export function softenFolds(image: RgbImage, points: Landmarks, amount: number): void {
   const frame = new MouthFrame(points);
   const around = surroundings(image, points, frame);
-  const { region } = around;
+  const { region, hued } = around;
   const depth = depthOfLines(around, frame);
   const strength = MOST * amount * (1 - smoothstep(...HAIRY, meanIn(region, depth)));
   if (strength < 0.02) {
@@ -53,7 +61,9 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
   }
   const hair = blur(depth, 0.08 * frame.faceHeight);
   for (let i = 0; i < region.data.length; i++) {
-    region.data[i] = region.data[i]! * (1 - smoothstep(...HAIRY_HERE, hair.data[i]!));
+    const isBare = 1 - smoothstep(...HAIRY_HERE, hair.data[i]!);
+    region.data[i] = region.data[i]! * isBare;
+    hued.data[i] = hued.data[i]! * isBare;
   }
   flattenSizes(
     image,
@@ -70,7 +80,7 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
  */
 export function flattenSizes(
   image: RgbImage,
-  { box, region, bare, skin }: Omit<Surroundings, 'luma'>,
+  { box, region, hued, bare, skin }: Flattened,
   [fine, coarse]: readonly [number, number],
   strength: number,
 ): void {
@@ -80,7 +90,11 @@ export function flattenSizes(
     for (let i = 0; i < channel.data.length; i++) {
       channel.data[i] = image.data[indexIn(image, box, i) * 3 + c]!;
     }
-    return { near: meanWithin(channel, bare, fine), wide: meanInCells(channel, skin, coarse) };
+    return {
+      near: meanWithin(channel, bare, fine),
+      wide: meanInCells(channel, skin, coarse),
+      around: hued && meanInCells(channel, skin, AROUND * coarse),
+    };
   });
   let [sum, mass] = [0, 1e-3];
   for (let i = 0; i < luma.data.length; i++) {
@@ -92,17 +106,29 @@ export function flattenSizes(
   const most = FINEST * Math.max(1, sum / mass);
   for (let i = 0; i < region.data.length; i++) {
     const alpha = strength * region.data[i]!;
-    if (alpha < 0.004) {
+    const hue = strength * (hued?.data[i] ?? 0);
+    if (alpha + hue < 0.004) {
       continue;
     }
     const at = indexIn(image, box, i) * 3;
     const [x, y] = [i % box.width, Math.floor(i / box.width)];
     const kept = 1 / Math.hypot(1, luma.data[i]! / most);
-    for (const [c, { near, wide }] of means.entries()) {
-      const detail = image.data[at + c]! - near.data[i]!;
-      const flat = sampleAt(wide, (x + 0.5) / CELL - 0.5, (y + 0.5) / CELL - 0.5);
+    const [cx, cy] = [(x + 0.5) / CELL - 0.5, (y + 0.5) / CELL - 0.5];
+    const rgb = (value: (mean: (typeof means)[number]) => number): Rgb => [
+      value(means[0]!),
+      value(means[1]!),
+      value(means[2]!),
+    ];
+    const from = rgb(({ near }) => near.data[i]!);
+    const flat = rgb(({ wide }) => sampleAt(wide, cx, cy));
+    const skinned = rgb(({ around, wide }) => sampleAt(around ?? wide, cx, cy));
+    const light = lumaOf(...from) / Math.max(1, lumaOf(...skinned));
+    for (let c = 0; c < 3; c++) {
+      const detail = image.data[at + c]! - from[c]!;
       const change =
-        alpha * (flat - near.data[i]!) - Math.min(1, alpha / MOST) * (1 - kept) * detail;
+        alpha * (flat[c]! - from[c]!) +
+        hue * (1 - alpha) * (light * skinned[c]! - from[c]!) -
+        Math.min(1, alpha / MOST) * (1 - kept) * detail;
       image.data[at + c] = clamp(image.data[at + c]! + change + 0.5, 0, 255);
     }
   }
@@ -120,14 +146,21 @@ export interface Box {
 export const indexIn = ({ width }: RgbImage, box: Box, i: number): number =>
   (box.top + Math.floor(i / box.width)) * width + box.left + (i % box.width);
 
-/** What lies round a part of the face: planes of the box, 0..1. */
-export interface Surroundings {
+/** What is flattened: planes of the box, 0..1. */
+interface Flattened {
   readonly box: Box;
   /** Where folds are flattened. */
   readonly region: Plane;
+  /** Where the hue becomes that of the skin round it, whatever the light. */
+  readonly hued?: Plane;
   /** The face without lips and nose, and its skin alone. */
   readonly bare: Plane;
   readonly skin: Plane;
+}
+
+/** What lies round a part of the face. */
+interface Surroundings extends Flattened {
+  readonly hued: Plane;
   /** 1 + luma. */
   readonly luma: Plane;
 }
@@ -157,6 +190,7 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
   const margin = MARGIN * faceHeight;
   const within = blur(erode(face, Math.round(margin)), margin / 2);
   const region = plane(width, height);
+  const hued = plane(width, height);
   const bare = plane(width, height);
   const skin = plane(width, height);
   const luma = plane(width, height);
@@ -175,6 +209,12 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
     bare.data[i] = isFree && nose.data[i]! < 0.5 ? 1 : 0;
     skin.data[i] = bare.data[i]! * (1 - smoothstep(...OTHER, other));
     const r = Math.abs(u) / halfWidth;
+    const chin =
+      within.data[i]! *
+      (1 - Math.min(1, lips.data[i]!)) *
+      smoothstep(0.1 * halfWidth, 0.4 * halfWidth, v) *
+      smoothstep(1.4, 1, r);
+    hued.data[i] = CHIN.hue * chin;
     const isAbove = smoothstep(0.1 * halfWidth, -0.1 * halfWidth, v);
     region.data[i] =
       within.data[i]! *
@@ -185,14 +225,16 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
       smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
       // The dark points of the corners that a smile has pulled apart belong to it.
       (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
+    region.data[i] = Math.max(region.data[i]!, CHIN.form * chin);
   }
   const share = blur(skin, 0.04 * faceHeight);
   const known = blur(bare, 0.04 * faceHeight);
   for (let i = 0; i < region.data.length; i++) {
-    region.data[i] =
-      region.data[i]! * smoothstep(...SKIN_SHARE, share.data[i]! / Math.max(0.05, known.data[i]!));
+    const isSkin = smoothstep(...SKIN_SHARE, share.data[i]! / Math.max(0.05, known.data[i]!));
+    region.data[i] = region.data[i]! * isSkin;
+    hued.data[i] = hued.data[i]! * isSkin;
   }
-  return { box: inside, region: blur(region, 1.5), bare, skin, luma };
+  return { box: inside, region: blur(region, 1.5), hued: blur(hued, 3), bare, skin, luma };
 }
 
 /** Median L*a*b* of the cheeks. */
