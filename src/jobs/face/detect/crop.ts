@@ -3,8 +3,8 @@
 import { PICTURE_SIZE } from '../../../media/picture.ts';
 import type { DetectedFace } from './face-landmarker.ts';
 import { clamp, type Pyramid, type RgbImage, rgbImage, type Square } from '../imaging/image.ts';
-import { inpaint } from '../imaging/inpaint.ts';
 import { FACE_OVAL, LANDMARK_COUNT, type Landmarks, px, py, pz } from './landmarks.ts';
+import { type Box, mirrorEdges } from './mirror-edges.ts';
 
 /** The square that becomes the picture of a face. */
 export interface Crop {
@@ -20,7 +20,7 @@ export interface Crop {
   readonly room: number;
   /** Where the crop lies in the source. */
   readonly square: Square;
-  /** Share of the crop that lies outside the picture and was inpainted, 0..1. */
+  /** Share of the crop that lies outside the picture and was continued, 0..1. */
   readonly inpaintedShare: number;
 }
 
@@ -34,12 +34,14 @@ const LIFT = 0.035;
 /** Side of the crop for tall hair, in units of the face. */
 export const TALL_HAIR_ROOM = 2.3;
 /**
- * Least side that shows a whole head, in units of the face. A tighter picture is extended by
- * inpainting.
+ * Least side that shows a whole head, in units of the face. A tighter picture is continued:
+ * its edges are mirrored.
  */
 const MIN_ROOM = 1.5;
 /** Roll that the crop keeps, radians: a head at a slight angle looks natural. */
 const KEPT_ROLL = (8 * Math.PI) / 180;
+/** The same where a turned square would not fit into the picture. */
+const LEANING_ROLL = (15 * Math.PI) / 180;
 /** A head is turned beyond this, radians, only where the picture is. */
 export const MAX_ROLL = (40 * Math.PI) / 180;
 /** Kernel radius, in samples of the lower of the two resolutions. */
@@ -57,15 +59,12 @@ export const pictureTurn = (roll: number): number =>
  * @param room side of the square in units of the face, as far as the picture has the space
  */
 export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CROP_ROOM): Crop {
-  const { width, height } = pyramid.image;
   const turn = pictureTurn(face.roll);
-  const roll = face.roll - turn;
-  const tilt = roll - clamp(roll, -KEPT_ROLL, KEPT_ROLL);
-  const square = headSquare(face, { turn, tilt }, room, width, height);
+  const square = headSquare(face, turn, room, pyramid.image);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) {
-    inpaint(image, known);
+    mirrorEdges(image, known, pyramid, square, faceBox(face.points));
   }
   return {
     image,
@@ -77,43 +76,54 @@ export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CR
   };
 }
 
-/** The square to crop, in source pixels, turned by `turn` and `tilt`, radians. */
+/** The square to crop, in source pixels: turned upright if the picture has the space for that. */
 function headSquare(
   face: DetectedFace,
-  { turn, tilt }: { turn: number; tilt: number },
+  turn: number,
   room: number,
-  width: number,
-  height: number,
+  { width, height }: RgbImage,
 ): Square {
-  const angle = turn + tilt;
-  const cos = Math.cos(angle);
-  const sin = Math.sin(angle);
-  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
-  for (const index of FACE_OVAL) {
-    const u = cos * px(face.points, index) + sin * py(face.points, index);
-    const v = -sin * px(face.points, index) + cos * py(face.points, index);
-    [left, right, top, bottom] = [
-      Math.min(left, u),
-      Math.max(right, u),
-      Math.min(top, v),
-      Math.max(bottom, v),
-    ];
-  }
-  const extent = Math.max(right - left, bottom - top);
-  const side = clamp(Math.min(width, height), MIN_ROOM * extent, room * extent);
-  let u = (left + right) / 2;
-  // Leave more space above than below: hair needs it, the neck does not.
-  let v = (top + bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
-  if (tilt === 0) {
-    // Move the square where the picture has space on the other side, rather than inpaint.
-    const inside = (at: number, toCorner: number): number => {
-      const [low, high] = [Math.min(0, toCorner) + side / 2, Math.max(0, toCorner) - side / 2];
-      return low <= high ? clamp(at, low, high) : at;
+  const roll = face.roll - turn;
+  const turned = (kept: number): { readonly square: Square; readonly fits: boolean } => {
+    const tilt = roll - clamp(roll, -kept, kept);
+    const angle = turn + tilt;
+    const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+    const box = faceBox(face.points, angle);
+    const extent = Math.max(box.right - box.left, box.bottom - box.top);
+    const side = clamp(Math.min(width, height), MIN_ROOM * extent, room * extent);
+    const u = (box.left + box.right) / 2;
+    // Leave more space above than below: hair needs it, the neck does not.
+    const v = (box.top + box.bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
+    // Move the square where the picture has space on the other side, rather than continue it; not
+    // for the outer halves of the corners of a tilted one.
+    const span = (side * (1 + Math.cos(tilt) + Math.abs(Math.sin(tilt)))) / 2;
+    const inside = (at: number, length: number): number =>
+      clamp(at, Math.min(span / 2, length - span / 2), Math.max(span / 2, length - span / 2));
+    return {
+      square: {
+        cx: inside(cos * u - sin * v, width),
+        cy: inside(sin * u + cos * v, height),
+        side,
+        angle,
+      },
+      fits: span <= Math.min(width, height),
     };
-    u = inside(u, Math.round(cos) * width + Math.round(sin) * height);
-    v = inside(v, Math.round(cos) * height - Math.round(sin) * width);
-  }
-  return { cx: cos * u - sin * v, cy: sin * u + cos * v, side, angle };
+  };
+  const { square, fits } = turned(KEPT_ROLL);
+  return fits ? square : turned(LEANING_ROLL).square;
+}
+
+/** The rectangle round the outline of a face in axes that are turned by `angle`. */
+function faceBox(points: Landmarks, angle = 0): Box {
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  const us = FACE_OVAL.map((index) => cos * px(points, index) + sin * py(points, index));
+  const vs = FACE_OVAL.map((index) => -sin * px(points, index) + cos * py(points, index));
+  return {
+    left: Math.min(...us),
+    right: Math.max(...us),
+    top: Math.min(...vs),
+    bottom: Math.max(...vs),
+  };
 }
 
 /** Landmarks in pixels of the crop. */
