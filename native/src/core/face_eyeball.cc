@@ -10,6 +10,18 @@ namespace {
 
 /** The rim of the white that moves with an iris: where it begins to fade, and over what width. */
 constexpr float RIM = 1.05f, RIM_FADE = .12f;
+/** How far from the corners the white is looked at, share of the eye's length. */
+constexpr float FROM_CORNER = .12f;
+/** The brightest of the white, but for gleams: this share of it is darker. */
+constexpr float BRIGHTEST = .6f;
+/** How much redder than the white a corner is: where it begins, and certainly is. */
+constexpr float REDDER[2] = {7, 18};
+/** How much darker the white is at a corner, and under the upper lid. */
+constexpr float CORNER_SHADE = .3f, LID_SHADE = .4f;
+/** Least light on a shaded part of the white, share of that where the white is seen. */
+constexpr float DARKEST = .45f;
+/** Trust in a colour that cannot be that of the white, 0..1. */
+constexpr float LEAST_TRUST = .02f;
 
 /** The colours of an iris by the distance from its centre, half a pixel apart. */
 class RadialColours {
@@ -79,6 +91,20 @@ void put(uint8_t* out, const Colour& colour, float alpha) {
   }
 }
 
+/** @returns the luma of the skin below the eye: as much light falls on the white above it */
+float light_at(const EyeView& view, float u) {
+  const Eye& eye = view.eye();
+  float sum = 0;
+  int count = 0;
+  for (float du = -.06f; du <= .07f; du += .03f) {
+    for (float d = .35f; d < .7f; d += .1f, count++) {
+      const float at = u + du * eye.length;
+      sum += view.at(at, view.lower(at) + d * eye.height).y;
+    }
+  }
+  return sum / float(count);
+}
+
 }  // namespace
 
 Layer iris_disc(const Asset& asset, const EyeView& view, const Iris& iris) {
@@ -104,11 +130,65 @@ Layer iris_disc(const Asset& asset, const EyeView& view, const Iris& iris) {
   return layer;
 }
 
-Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris) {
+White white_beside(const EyeView& view, const Iris& iris) {
+  const Eye& eye = view.eye();
+  const float edge = RIM * iris.radius + std::max(1.f, RIM_FADE * iris.radius);
+  struct Seen : Colour {
+    float u;
+  };
+  std::vector<Seen> found;
+  for (float u = FROM_CORNER * eye.length; u <= (1 - FROM_CORNER) * eye.length; u += .5f) {
+    for (float v = view.upper(u); v <= view.lower(u); v += .5f) {
+      if (view.shows(u, v) && std::hypot(u - iris.centre.x, v - iris.centre.y) > edge) {
+        found.push_back({view.at(u, v), u});
+      }
+    }
+  }
+  // The palest half: lids and the inner corner are redder, and lashes are darker.
+  const auto paleness = [](const Colour& c) { return c.y - 2 * std::max(0.f, c.v - 128); };
+  std::sort(found.begin(), found.end(),
+            [&](const Colour& a, const Colour& b) { return paleness(a) > paleness(b); });
+  found.resize((found.size() + 1) / 2);
+  White white;
+  for (const Seen& one : found) {
+    white.light += light_at(view, one.u) / float(found.size());
+  }
+  white.samples = int(found.size());
+  if (found.empty()) {
+    return white;
+  }
+  const auto quantile = [&](float Colour::* channel, float share) {
+    const auto at = found.begin() + ptrdiff_t(share * float(found.size() - 1));
+    std::nth_element(found.begin(), at, found.end(),
+                     [&](const Colour& a, const Colour& b) { return a.*channel < b.*channel; });
+    return (*at).*channel;
+  };
+  white.brightest = quantile(&Colour::y, BRIGHTEST);
+  white.typical = {quantile(&Colour::y, .5f), quantile(&Colour::u, .5f), quantile(&Colour::v, .5f)};
+  return white;
+}
+
+Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris, const White& white) {
   const float fade = std::max(1.f, RIM_FADE * iris.radius), edge = RIM * iris.radius + fade;
   Layer layer = layer_round(asset, view.to_picture(iris.centre.x, iris.centre.y), edge + fade);
   const Eye& eye = view.eye();
-  const float least = .1f * eye.length;
+  // How much a colour is that of the white, 0..1: no corner, no lash, no gleam.
+  const auto trust = [&](const Colour& c, float light) {
+    if (white.samples == 0) {
+      return 1.f;
+    }
+    return smoothstep(REDDER[1], REDDER[0], c.v - white.typical.v) *
+           smoothstep(.12f * white.typical.y, .3f * white.typical.y, c.y) *
+           smoothstep(1.4f * light * white.brightest, 1.15f * light * white.brightest, c.y);
+  };
+  const auto light_on = [&](float u) {
+    return std::clamp(light_at(view, u) / std::max(1.f, white.light), DARKEST, 1.f);
+  };
+  // The eyeball is round: it is darker at its corners.
+  const auto roundness = [&](float u) {
+    const float corner = std::clamp(std::min(u, eye.length - u) / eye.length, 0.f, 1.f);
+    return 1 - CORNER_SHADE * smoothstep(.35f, 0, corner);
+  };
   // Row by row, from beside the iris: what is as near to both lids as the pixel.
   fill(layer, view, [&](float u, float v, uint8_t* out) {
     const float top = view.upper(u), bottom = view.lower(u);
@@ -126,15 +206,25 @@ Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris) {
       }
       return sum;
     };
-    const float left = iris.centre.x - half, right = iris.centre.x + half;
-    float k = clamp01((u - left) / (right - left));
-    if (left < least) {
-      k = 1;
-    } else if (right > eye.length - least) {
-      k = 0;
-    }
-    const Colour a = beside(-1), b = beside(1);
-    put(out, {mix(a.y, b.y, k), mix(a.u, b.u, k), mix(a.v, b.v, k)},
+    const float left = iris.centre.x - half, right = iris.centre.x + half, light_a = light_on(left),
+                light_b = light_on(right), light = light_on(u) * roundness(u);
+    Colour a = beside(-1), b = beside(1);
+    const float trust_a = trust(a, light_a), trust_b = trust(b, light_b),
+                seen = std::max(trust_a, trust_b), k = clamp01((u - left) / (right - left)),
+                weight_a = (1 - k) * (trust_a + LEAST_TRUST),
+                weight_b = k * (trust_b + LEAST_TRUST), from_b = weight_b / (weight_a + weight_b);
+    a.y *= std::min(1.f, light / (light_a * roundness(left)));
+    b.y *= std::min(1.f, light / (light_b * roundness(right)));
+    // What is seen of it on neither side has its usual colour in the shade of the lids, except the
+    // margin of the lower one, which is no white.
+    const float shade = light * (1 - LID_SHADE * smoothstep(.4f * eye.height, 0, v - top)) *
+                        (1 - .5f * LID_SHADE * smoothstep(.2f * eye.height, 0, bottom - v)),
+                own = std::max(seen, smoothstep(bottom - 1.5f, bottom, v)),
+                brightest = mix(shade * white.brightest, 255, seen),
+                luma = std::min(brightest, mix(a.y, b.y, from_b));
+    put(out,
+        {mix(shade * white.typical.y, luma, own), mix(white.typical.u, mix(a.u, b.u, from_b), own),
+         mix(white.typical.v, mix(a.v, b.v, from_b), own)},
         smoothstep(edge + fade, edge, std::hypot(u - iris.centre.x, v - iris.centre.y)) *
             smoothstep(top - 1, top + .5f, v) * smoothstep(bottom + 3, bottom + 1, v));
   });

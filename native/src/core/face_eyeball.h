@@ -45,7 +45,17 @@ class EyeView {
 
 /** @returns the iris with a rim of the white, whole: where lids cover it, as it is elsewhere */
 Layer iris_disc(const Asset& asset, const EyeView& view, const Iris& iris);
-/** @returns the white where the portrait shows the iris */
-Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris);
+/** What is seen of the white of an eye beside its iris. */
+struct White {
+  Colour typical{0, 128, 128};
+  float brightest = 0;  // luma
+  float light = 0;      // luma of the skin below where it is seen
+  int samples = 0;
+};
+/** @returns the white of the portrait; none where `samples` is 0 */
+White white_beside(const EyeView& view, const Iris& iris);
+/** @returns the white where the portrait shows the iris; `white` is what that eye shows of it, or
+ * the other one */
+Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris, const White& white);
 
 }  // namespace mouthpiece::face

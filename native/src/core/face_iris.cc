@@ -244,16 +244,21 @@ void build_irises(Model& model) {
       }
     }
   }
+  if (std::min(found[0].score, found[1].score) < MIN_CONTRAST) {
+    return;
+  }
+  White whites[2];
   for (size_t side = 0; side < 2; side++) {
-    Eye& eye = model.eyes[side];
-    if (std::min(found[0].score, found[1].score) < MIN_CONTRAST) {
-      continue;
-    }
-    const EyeView& view = views[side];
-    eye.iris.centre = found[side].centre;
-    eye.iris.radius = radius;
-    eye.iris.disc = iris_disc(model.asset, view, eye.iris);
-    eye.iris.white = iris_white(model.asset, view, eye.iris);
+    Iris& iris = model.eyes[side].iris;
+    iris.centre = found[side].centre;
+    iris.radius = radius;
+    iris.disc = iris_disc(model.asset, views[side], iris);
+    whites[side] = white_beside(views[side], iris);
+  }
+  for (size_t side = 0; side < 2; side++) {
+    Iris& iris = model.eyes[side].iris;
+    const bool is_seen = whites[side].samples >= std::max(1, whites[1 - side].samples / 4);
+    iris.white = iris_white(model.asset, views[side], iris, whites[is_seen ? side : 1 - side]);
   }
 }
 

@@ -72,6 +72,21 @@ test('an iris stays a whole disc, and leaves white where it was', () => {
   expect(picture[EYE_Y * SIZE + bared]).toBeGreaterThan(150);
 });
 
+test('a gleam beside an iris is not drawn over the white where the iris was', () => {
+  const { neutral } = syntheticParts();
+  const gleam = Math.round(AXIS + IRIS.x + 1.1 * IRIS.radius);
+  const dim = neutral.map((luma, i) => {
+    const [x, y] = [i % SIZE, Math.floor(i / SIZE)];
+    const isWhite = luma > 150 && Math.abs(x - AXIS - IRIS.x) < 20 && Math.abs(y - EYE_Y) < 6;
+    return isWhite ? (x >= gleam && x < gleam + 3 ? 255 : 140) : luma;
+  });
+  const gleaming = new native.FaceAsset(syntheticAsset({ neutral: dim }));
+  const { picture } = new Canvas(gleaming).show({}, 1, poseOf({ gazeX: -1, gazeY: 0 }));
+  const bared = picture[EYE_Y * SIZE + Math.round(AXIS + IRIS.x + 0.8 * IRIS.radius)]!;
+  expect(bared).toBeGreaterThan(DARK);
+  expect(bared).toBeLessThan(185);
+});
+
 test('the upper lid follows an iris down and up, by nearly its way', () => {
   // The first row from the brow down that shows the eyeball, at the middle of an iris.
   const lidOf = (picture: Uint8Array): number => {
