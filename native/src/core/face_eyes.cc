@@ -4,6 +4,7 @@
 #include "core/face_eyes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "core/face_iris.h"
@@ -169,6 +170,10 @@ void build_eyes(Model& model) {
       eye.lower[size_t(i)] = std::max(upper(x), lower(x));
       eye.height = std::max(eye.height, eye.lower[size_t(i)] - eye.upper[size_t(i)]);
     }
+    for (size_t i = 0; i < Eye::SAMPLES; i++) {
+      const size_t next = std::min<size_t>(i + 1, Eye::SAMPLES - 1);
+      eye.margins[i] = {eye.upper[i], eye.lower[i], eye.upper[next], eye.lower[next]};
+    }
     eye.height = std::clamp(eye.height, 2.f, eye.length);
     eye.opening = area_of(eye, 0, 1, 0, 0);
     eye.lid_area = area_of(eye, -BESIDE, 1 + BESIDE, ABOVE * eye.height + 5,
@@ -186,63 +191,95 @@ EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float dr
   sink_ = LOWER_FOLLOWS * down;
 }
 
-static F4 sample_curve(const std::array<float, Eye::SAMPLES>& curve, F4 t) {
+namespace {
+
+/** The lids' margins at four shares of the eye's length. */
+struct Margins {
+  F4 upper, lower;
+};
+Margins sample_margins(const Eye& eye, F4 t) {
   const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
   const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
-  const auto gather = [&](int next) {
-    return F4{curve[size_t(i[0] + next)], curve[size_t(i[1] + next)], curve[size_t(i[2] + next)],
-              curve[size_t(i[3] + next)]};
+  // Both margins at a sample and at the next: a row for each pixel, then a column for each number.
+  const auto row = [&](int lane) {
+    F4 out;
+    std::memcpy(&out, eye.margins[size_t(i[lane])].data(), sizeof out);
+    return out;
   };
-  return mix(gather(0), gather(1), at - to_float(i));
+  const F4 a = row(0), b = row(1), c = row(2), d = row(3);
+  const F4 upper_ab = __builtin_shufflevector(a, b, 0, 4, 2, 6),
+           upper_cd = __builtin_shufflevector(c, d, 0, 4, 2, 6),
+           lower_ab = __builtin_shufflevector(a, b, 1, 5, 3, 7),
+           lower_cd = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+  const F4 share = at - to_float(i);
+  const auto between = [&](F4 ab, F4 cd) {
+    return mix(__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+               __builtin_shufflevector(ab, cd, 2, 3, 6, 7), share);
+  };
+  return {between(upper_ab, upper_cd), between(lower_ab, lower_cd)};
 }
 
-EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
+}  // namespace
+
+bool EyeOverlay::sample(F4 x, F4 y, Sample& out) const {
   const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
   const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
   const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay;
   const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
-  Sample out;
   if (!any(beside)) {
-    return out;
+    return false;
   }
   const F4 bend = 4 * clamp01(t) * clamp01(1 - t);
-  const F4 upper = sample_curve(eye_.upper, t), lower = sample_curve(eye_.lower, t),
-           crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend,
+  const auto [upper, lower] = sample_margins(eye_, t);
+  const F4 crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend,
            sunk = max(drooped, lower + sink_ * bend);
 
   // A mood lowers or raises the upper lid, and both follow the iris. What lies beside a margin is
   // compressed or stretched.
-  F4 v2 = v;
-  if (droop_ != 0 || sink_ != 0) {
-    const F4 reach = splat(STRETCHED * height);
-    out.elsewhere = beside & (v > crease - 3) & (v < (sink_ != 0 ? sunk + reach : lower));
-    const F4 share = v < drooped ? smoothstep(crease - 3, drooped, v)
-                                 : smoothstep(min(lower, drooped + reach), drooped, v),
-             share_below = v < sunk ? smoothstep(max(drooped, sunk - reach), sunk, v)
-                                    : smoothstep(sunk + reach, sunk, v);
-    v2 = out.elsewhere ? v - bend * (droop_ * share + sink_ * share_below) : v;
+  const bool moves_lids = droop_ != 0 || sink_ != 0;
+  const F4 reach = splat(STRETCHED * height);
+  I4 stretched{};
+  if (moves_lids) {
+    stretched = beside & (v > crease - 3) & (v < (sink_ != 0 ? sunk + reach : lower));
   }
+  const F4 margin = sunk + eye_.iris.below * bend;
+  I4 between{};
   if (moves_iris()) {
-    const F4 margin = sunk + eye_.iris.below * bend;
-    const I4 between = (v > drooped - 1) & (v < margin + WET_MARGIN) & (t > 0) & (t < 1);
+    between = (v > drooped - 1) & (v < margin + WET_MARGIN) & (t > 0) & (t < 1);
+  }
+  const F4 closed = lower + SAG * height * bend;
+  I4 under_lid{};
+  if (blink_ > 0) {
+    under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
+  }
+  out.elsewhere = stretched | between;
+  out.touched = out.elsewhere | under_lid;
+  if (!any(out.touched)) {
+    return false;
+  }
+
+  F4 v2 = v;
+  if (moves_lids) {
+    const F4 share = smoothstep(v < drooped ? crease - 3 : min(lower, drooped + reach), drooped, v),
+             share_below =
+                 smoothstep(v < sunk ? max(drooped, sunk - reach) : sunk + reach, sunk, v);
+    v2 = stretched ? v - bend * (droop_ * share + sink_ * share_below) : v;
+  }
+  out.bared = out.ball = splat(0);
+  if (any(between)) {
     const F4 half = splat(MARGIN_FADE / 2);
     out.bared = between ? splat(1) : splat(0);
     out.ball = out.bared * smoothstep(drooped, drooped + MARGIN_FADE, v) *
                smoothstep(margin + half, margin - half, v);
-    out.elsewhere |= between;
     out.iris_x = x - shift_.x;
     out.iris_y = y - shift_.y;
   }
   out.from_x = eye_.corner.x + t * length * ax - v2 * ay;
   out.from_y = eye_.corner.y + t * length * ay + v2 * ax;
-  out.touched = out.elsewhere;
   if (blink_ <= 0) {
-    return out;
+    return true;
   }
 
-  const F4 closed = lower + SAG * height * bend;
-  const I4 under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
-  out.touched |= under_lid;
   const F4 edge = mix(drooped, closed, splat(blink_)),
            ends = smoothstep(splat(-BESIDE), splat(.04f), t) *
                   smoothstep(splat(1 + BESIDE), splat(.96f), t);
@@ -263,7 +300,7 @@ EyeOverlay::Sample EyeOverlay::sample(F4 x, F4 y) const {
   const F4 across = (v - edge) / (.06f * height + .85f),
            bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
   out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - bend) * (1 - bend));
-  return out;
+  return true;
 }
 
 /** @returns the opacity of a layer of the eyeball, of which `share` is visible between the lids */

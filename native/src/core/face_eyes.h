@@ -25,19 +25,24 @@ class EyeOverlay {
   /** @returns the area of the neutral picture that the eye may change */
   const Area& area() const { return blink_ > 0 || droop_ != 0 ? eye_.lid_area : eye_.opening; }
 
-  /** What the eye does to four pixels whose positions in the neutral picture are `x`, `y`. */
+  /** What the eye does to four pixels. */
   struct Sample {
-    I4 touched{};           // whether the eye changes the pixel
-    I4 elsewhere{};         // whether the portrait's colour comes from another position:
-    F4 from_x{}, from_y{};  // that position
-    F4 bared{};             // how much of where the iris was is not iris
-    F4 ball{};              // how much of an iris is visible there
-    F4 iris_x{}, iris_y{};  // position in the iris's layer
-    F4 lid_x{}, lid_y{};    // position in the closed lid's layer
-    F4 covered{};           // opacity of the lid
-    F4 light{}, lash{};     // light on the eyeball below the lid; opacity of the lashes
+    I4 touched;         // whether the eye changes the pixel
+    I4 elsewhere;       // whether the portrait's colour comes from another position:
+    F4 from_x, from_y;  // that position
+    F4 bared;           // how much of where the iris was is not iris
+    F4 ball;            // how much of an iris is visible there
+    F4 iris_x, iris_y;  // position in the iris's layer
+    F4 lid_x, lid_y;    // position in the closed lid's layer
+    F4 covered;         // opacity of the lid
+    F4 light, lash;     // light on the eyeball below the lid; opacity of the lashes
   };
-  Sample sample(F4 x, F4 y) const;
+  /**
+   * @param x, y positions of four pixels in the neutral picture
+   * @param out receives what the eye does to them; what a blink does only while it blinks
+   * @returns whether it changes any; else `out` has no meaning
+   */
+  bool sample(F4 x, F4 y, Sample& out) const;
 
   /** @param plain luma of the warped picture @returns luma with the eye drawn over it */
   F4 luma(const Sample& sample, F4 plain) const;

@@ -94,6 +94,8 @@ struct Eye {
   float length = 1, height = 1;  // of the opening, pixels
   static constexpr int SAMPLES = 33;
   std::array<float, SAMPLES> upper{}, lower{};  // lid margins along the axis: distance below it
+  /** The upper and the lower margin at each sample, then at the next. */
+  std::array<std::array<float, 4>, SAMPLES> margins{};
   Area opening;   // pixels of the neutral picture that gaze may change
   Area lid_area;  // pixels of the neutral picture that lids may change
   Colour lash{34, 128, 128};

@@ -1,5 +1,8 @@
 // The interior of the mouth: the colours of cavity, tongue and teeth between the lips.
 #pragma once
+#include <bit>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "core/face_mouth_shape.h"
@@ -17,28 +20,47 @@ template <size_t STEP>
 class BilinearTaps {
  public:
   BilinearTaps(const uint8_t* data, int width, int height, F4 x, F4 y)
-      : inside((x >= 0) & (y >= 0) & (x < float(width - 1)) & (y < float(height - 1))),
-        down_(STEP * size_t(width)) {
+      : inside((x >= 0) & (y >= 0) & (x < float(width - 1)) & (y < float(height - 1))) {
     const I4 ix = inside & to_int(x), iy = inside & to_int(y);
     fx_ = x - to_float(ix);
     fy_ = y - to_float(iy);
+    // A pixel's channels, or two neighbours of a plane, are read at once.
+    const size_t down = STEP * size_t(width);
+    const uint8_t* rows[LANES];
     for (int lane = 0; lane < LANES; lane++) {
-      rows_[lane] = data + STEP * (size_t(iy[lane]) * size_t(width) + size_t(ix[lane]));
+      rows[lane] = data + STEP * (size_t(iy[lane]) * size_t(width) + size_t(ix[lane]));
+    }
+    const auto read = [&](size_t at) {
+      using Word = std::conditional_t<STEP == 4, uint32_t, uint16_t>;
+      const auto word = [&](int lane) {
+        Word out;
+        std::memcpy(&out, rows[lane] + at, sizeof out);
+        return int32_t(out);
+      };
+      return I4{word(0), word(1), word(2), word(3)};
+    };
+    top_ = read(0);
+    bottom_ = read(down);
+    if constexpr (STEP == 4) {
+      top_next_ = read(STEP);
+      bottom_next_ = read(down + STEP);
+    } else {
+      top_next_ = top_ >> 8;
+      bottom_next_ = bottom_ >> 8;
     }
   }
-  F4 operator()(size_t channel = 0) const {
-    const auto corner = [&](size_t at) {
-      return to_float(I4{rows_[0][at], rows_[1][at], rows_[2][at], rows_[3][at]});
-    };
-    return mix(mix(corner(channel), corner(channel + STEP), fx_),
-               mix(corner(down_ + channel), corner(down_ + channel + STEP), fx_), fy_);
+  F4 operator()(int channel = 0) const {
+    const auto corner = [&](I4 pixels) { return to_float((pixels >> (8 * channel)) & 255); };
+    return mix(mix(corner(top_), corner(top_next_), fx_),
+               mix(corner(bottom_), corner(bottom_next_), fx_), fy_);
   }
   const I4 inside;
 
  private:
-  size_t down_;
+  static_assert(STEP == 1 || STEP == 4);
+  static_assert(std::endian::native == std::endian::little);
   F4 fx_, fy_;
-  const uint8_t* rows_[LANES];
+  I4 top_, top_next_, bottom_, bottom_next_;
 };
 
 inline BilinearTaps<4> sample_layer(const Layer& layer, F4 x, F4 y) {

@@ -380,21 +380,29 @@ void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
   const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1) & ~1,
             x1 = inner(area.x1 + 8, m.x0, m.x1), y1 = inner(area.y1 + 8, m.y0, m.y1);
   const Target out = target(picture, 0, 0);
-  // The effect on four pixels at (x + offset, y + down), with displacements interpolated between
-  // nodes that are `scale` apart, as for the planes' tiles.
-  const auto sample = [&](int x, int y, F4 offset, float down, int scale) {
+  // Displacements of four pixels at x + offset, by the nodes above and below row y. Those between
+  // are interpolated between nodes that are `scale` apart, as for the planes' tiles.
+  struct Columns {
+    F4 x, top_x, bottom_x, top_y, bottom_y;
+  };
+  const auto columns = [&](int x, int y, F4 offset, int scale) {
     const int span = NODE_STEP * scale, i = (x - m.x0) / span, j = (y - m.y0) / span;
     const size_t k = size_t(m.node(i * scale, j * scale)), below = k + size_t(m.columns * scale),
                  next = size_t(scale);
-    const F4 fx = offset / float(span),
-             fy = splat((float(y - m.y0 - j * span) + down) / float(span));
-    const auto moved_by = [&](const std::vector<int16_t>& d) {
-      return mix(mix(splat(d[k]), splat(d[k + next]), fx),
-                 mix(splat(d[below]), splat(d[below + next]), fx), fy) /
-             SUBPIXEL;
+    const F4 fx = offset / float(span);
+    const auto across = [&](const std::vector<int16_t>& d, size_t at) {
+      return mix(splat(d[at]), splat(d[at + next]), fx);
     };
-    return overlay.sample(float(x) + offset - moved_by(nodes_.x),
-                          float(y) + down - moved_by(nodes_.y));
+    return Columns{float(x) + offset, across(nodes_.x, k), across(nodes_.x, below),
+                   across(nodes_.y, k), across(nodes_.y, below)};
+  };
+  // The effect on them at y + down.
+  EyeOverlay::Sample at;
+  const auto sample = [&](const Columns& across, int y, float down, int scale) {
+    const int span = NODE_STEP * scale, from = (y - m.y0) / span * span;
+    const F4 fy = splat((float(y - m.y0 - from) + down) / float(span));
+    return overlay.sample(across.x - mix(across.top_x, across.bottom_x, fy) / SUBPIXEL,
+                          float(y) + down - mix(across.top_y, across.bottom_y, fy) / SUBPIXEL, at);
   };
   const auto take = [](const uint8_t* bytes) {
     return to_float(I4{bytes[0], bytes[1], bytes[2], bytes[3]});
@@ -407,27 +415,33 @@ void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
       }
     }
   };
-  for (int y = y0; y < y1; y++) {
-    uint8_t* row = out.y + size_t(y) * size_t(out.stride);
+  const auto end_of = [&](int y, int span) {
+    return std::min(y1, m.y0 + ((y - m.y0) / span + 1) * span);
+  };
+  for (int top = y0; top < y1; top = end_of(top, NODE_STEP)) {
     for (int x = x0; x < x1; x += LANES) {
-      const EyeOverlay::Sample at = sample(x, y, F4{0, 1, 2, 3}, 0, 1);
-      if (any(at.touched)) {
-        put(overlay.luma(at, take(row + x)), at.touched, row + x);
+      const Columns across = columns(x, top, F4{0, 1, 2, 3}, 1);
+      for (int y = top; y < end_of(top, NODE_STEP); y++) {
+        if (sample(across, y, 0, 1)) {
+          uint8_t* pixels = out.y + size_t(y) * size_t(out.stride) + x;
+          put(overlay.luma(at, take(pixels)), at.touched, pixels);
+        }
       }
     }
   }
-  for (int y = y0; y < y1; y += 2) {
-    uint8_t* row_u = out.u + size_t(y / 2) * size_t(out.stride / 2);
-    uint8_t* row_v = out.v + size_t(y / 2) * size_t(out.stride / 2);
+  for (int top = y0; top < y1; top = end_of(top, 2 * NODE_STEP)) {
     for (int x = x0; x < x1; x += 2 * LANES) {
-      const EyeOverlay::Sample at = sample(x, y, F4{.5f, 2.5f, 4.5f, 6.5f}, .5f, 2);
-      if (!any(at.touched)) {
-        continue;
+      const Columns across = columns(x, top, F4{.5f, 2.5f, 4.5f, 6.5f}, 2);
+      for (int y = top; y < end_of(top, 2 * NODE_STEP); y += 2) {
+        if (!sample(across, y, .5f, 2)) {
+          continue;
+        }
+        const size_t place = size_t(y / 2) * size_t(out.stride / 2) + size_t(x / 2);
+        F4 u = take(out.u + place), v = take(out.v + place);
+        overlay.chroma(at, u, v);
+        put(u, at.touched, out.u + place);
+        put(v, at.touched, out.v + place);
       }
-      F4 u = take(row_u + x / 2), v = take(row_v + x / 2);
-      overlay.chroma(at, u, v);
-      put(u, at.touched, row_u + x / 2);
-      put(v, at.touched, row_v + x / 2);
     }
   }
 }

@@ -3,6 +3,10 @@
 #pragma once
 #include <cstdint>
 
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
+#endif
+
 namespace mouthpiece::face {
 
 using F4 __attribute__((vector_size(16))) = float;
@@ -33,7 +37,11 @@ inline F4 abs(F4 x) {
   return x < 0 ? -x : x;
 }
 inline bool any(I4 mask) {
+#if defined(__SSE4_1__)
+  return _mm_testz_si128(__m128i(mask), __m128i(mask)) == 0;
+#else
   return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+#endif
 }
 /** Rounds towards zero. */
 inline I4 to_int(F4 x) {
