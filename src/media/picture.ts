@@ -34,6 +34,6 @@ export const macroblocks = (width: number, height: number): number =>
 
 /**
  * In a dirty map: the block shows what the frame before has at its motion vector. The picture has
- * old pixels there until the block is drawn again, in the next frame that is drawn.
+ * old pixels there until the block is drawn again: as it moves next, or after three frames.
  */
 export const BLOCK_SHIFTED = 2;

@@ -10,7 +10,7 @@ enum BlockChange : uint8_t {
   DRAWN = 1,
   /**
    * The block shows what the picture before has at its motion vector. Its pixels in the picture are
-   * out of date until it is drawn again, which is in the next frame.
+   * out of date until it is drawn again: when it moves next, or some frames later.
    */
   SHIFTED = 2,
 };

@@ -54,7 +54,7 @@ Renderer::Renderer(const Model& model, const Warp& warp)
       seam_(model.weight.size(), 0),
       drawn_(model.lag.size()),
       turns_(model.lag.size()),
-      changes_(model.lag.size(), UNCHANGED) {
+      shifted_for_(model.lag.size(), 0) {
   // Eight rows of luma and their chroma.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);

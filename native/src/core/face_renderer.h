@@ -29,8 +29,8 @@ class Renderer {
    * @param motion empty, or two numbers for each macroblock: where what the block shows was in the
    * picture before, right and below of where it is now, in quarters of a pixel. Set where the
    * picture changed, as it is in the block's middle
-   * @param may_shift whether blocks may be SHIFTED, which needs `motion`: every second picture of a
-   * block that moves as a whole is then left to the encoder
+   * @param may_shift whether blocks may be SHIFTED, which needs `motion`: every second movement of
+   * a block that moves as a whole is then left to the encoder
    */
   void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture,
               std::span<uint8_t> dirty, std::span<int16_t> motion = {}, bool may_shift = false);
@@ -152,8 +152,9 @@ class Renderer {
   Box mouth_drawn_, eyes_drawn_[2];
   // Of each macroblock of the grid:
   std::vector<Drawn> drawn_;
-  std::vector<uint8_t> turns_;    // 0 or 1: the frames in which it may be shifted
-  std::vector<uint8_t> changes_;  // of the last frame: a BlockChange each
+  std::vector<uint8_t> turns_;              // 0 or 1: the frames in which it may be shifted
+  static constexpr int8_t JUST_DRAWN = -1;  // in the last frame
+  std::vector<int8_t> shifted_for_;  // frames since it was shifted; 0: it was drawn since then
   bool has_shifted_ = false;
   uint8_t turn_ = 0;
   std::vector<uint8_t> by_upper_, by_lower_;

@@ -10,6 +10,8 @@ namespace {
 
 /** A quarter of a pixel, the unit of motion vectors, in 1/SUBPIXEL pixel. */
 constexpr int QUARTER = SUBPIXEL / 4;
+/** A shifted block that rests is drawn so many frames later, while the head moves or rests. */
+constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
 
 }  // namespace
 
@@ -73,12 +75,17 @@ bool Renderer::fits(size_t k, Shift shift) const {
 
 /**
  * Marks the blocks of which a node is farther than the block's lag from where it was when the block
- * was drawn, those that have come to rest, and those that were shifted. A sway there and back is
- * drawn when it is seen, not when the way adds up.
+ * was drawn, those that have come to rest, and those that were shifted and have rested since then.
+ * A sway there and back is drawn when it is seen, not when the way adds up. Of the movements of a
+ * block that moves as a whole every second is a shift.
  */
 void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
   const Model& m = model_;
   const int across = (m.x1 - m.x0) / 16, down = (m.y1 - m.y0) / 16;
+  const Pose &now = pose_, &was = last_pose_;
+  const bool head_moves = now.yaw != was.yaw || now.pitch != was.pitch || now.roll != was.roll ||
+                          now.shift_x != was.shift_x || now.shift_y != was.shift_y;
+  const int8_t frames = head_moves ? SHIFTED_FRAMES : SHIFTED_FRAMES_AT_REST;
   for (int by = 0; by < down; by++) {
     uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
     for (int bx = 0; bx < across; bx++) {
@@ -103,12 +110,14 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
         most = std::max(most, farthest[i]);
         any = int16_t(any | moved[i]);
       }
-      if (most <= (any == 0 ? 0 : m.lag[k]) && changes_[k] != SHIFTED) {
+      const bool moves = most > (any == 0 ? 0 : m.lag[k]);
+      if (!moves && shifted_for_[k] < frames) {
         continue;
       }
-      // A slower block is not drawn in every frame anyway.
-      const bool shifts = may_shift && changes_[k] == DRAWN && any != 0 && turns_[k] == turn_ &&
-                          fits(k, shift_of(k));
+      // A slow block of a head at rest is of the mouth: it is looked at, and drawn seldom anyway.
+      const bool may =
+          may_shift && (shifted_for_[k] == JUST_DRAWN || (head_moves && shifted_for_[k] == 0));
+      const bool shifts = may && any != 0 && turns_[k] == turn_ && fits(k, shift_of(k));
       row[bx] = shifts ? SHIFTED : DRAWN;
     }
   }
@@ -123,10 +132,16 @@ void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t>
   for (size_t k = 0; k < drawn_.size(); k++) {
     const int bx = int(k) % across, by = int(k) / across;
     const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
-    changes_[k] = dirty[at];
     if (dirty[at] == UNCHANGED) {
+      if (shifted_for_[k] == JUST_DRAWN) {
+        shifted_for_[k] = 0;
+      } else if (shifted_for_[k] != 0) {
+        shifted_for_[k]++;
+        has_shifted_ = true;
+      }
       continue;
     }
+    shifted_for_[k] = dirty[at] == SHIFTED ? 1 : JUST_DRAWN;
     const Shift shift = shift_of(k);
     if (!motion.empty()) {
       motion[2 * at] = int16_t(shift.x);
