@@ -40,9 +40,10 @@ Sample sample_patch(const Patch& patch, float px, float py) {
 /** A row of painted teeth. */
 struct Row {
   bool upper;
-  float edge;        // y of the biting edge; the row extends `height` away from it
-  float half_width;  // pixels
+  float edge;         // y of the biting edge; the row extends `height` away from it
+  float left, right;  // half widths on both sides of the middle, pixels
   float height;
+  float line;  // half the width of the lines between teeth, pixels
 };
 
 /** From -1 to 1: how tooth `k` of a side differs from its neighbours, in the property `which`. */
@@ -61,11 +62,11 @@ struct Tooth {
 };
 constexpr int TEETH = 6;
 constexpr std::array<Tooth, TEETH> UPPER{{{.28f, 0, 0},
-                                          {.49f, .05f, 0},
-                                          {.65f, .01f, .08f},
-                                          {.79f, .09f, .04f},
-                                          {.92f, .13f, .03f},
-                                          {1.05f, .17f, 0}}},
+                                          {.49f, .06f, 0},
+                                          {.65f, .02f, .06f},
+                                          {.79f, .06f, .03f},
+                                          {.92f, .08f, .02f},
+                                          {1.05f, .10f, 0}}},
     LOWER{{{.19f, 0, 0},
            {.38f, .01f, 0},
            {.57f, .03f, .07f},
@@ -73,15 +74,26 @@ constexpr std::array<Tooth, TEETH> UPPER{{{.28f, 0, 0},
            {.90f, .15f, 0},
            {1.05f, .18f, 0}}};
 /** The arch bends back: how far the edges of a row rise towards its ends, share of its height. */
-constexpr float UPPER_CURVE = .14f, LOWER_CURVE = .10f;
+constexpr float UPPER_CURVE = .06f, LOWER_CURVE = .10f;
+/**
+ * A turned head shows more of the side that is near and less of the other: by how much, in units of
+ * how far the lips' middle is from that of the mouth (half widths).
+ */
+constexpr float NEARER = .9f, FARTHER = .5f;
+/**
+ * Light at the side teeth has passed through flesh. Share of a tooth's chroma that shade leaves,
+ * and the chroma offset there of a tooth of luma 216.
+ */
+constexpr float SHADE_COLOUR = .4f, SHADE_U = -4, SHADE_V = 7;
 /** Less light reaches the side teeth: exp(-FALL x^POWER), x in half widths of the row. */
-constexpr float UPPER_FALL = 1.35f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
+constexpr float UPPER_FALL = 1.6f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
 
 /** @param px, py position in the mouth's coordinates */
 Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float age = model.grade.age;
   const auto& teeth = row.upper ? UPPER : LOWER;
-  const float x = (px - model.contours.middle) / row.half_width, ax = std::abs(x);
+  const float side = px < model.contours.middle ? row.left : row.right,
+              x = (px - model.contours.middle) / side, ax = std::abs(x);
   int k = 0;
   while (k < TEETH - 1 && ax >= teeth[size_t(k)].end) {
     k++;
@@ -95,35 +107,40 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float worn = (.018f + .04f * age) * own(0) + (.015f + .03f * age) * own(1) * u;
   const float d = away - tooth.shorter - (row.upper ? UPPER_CURVE : LOWER_CURVE) * ax * ax - worn -
                   tooth.pointed * (1 - .5f * age) * std::abs(u) -
-                  (row.upper ? .06f : .05f) * (1 - .5f * age) * u2 * u2;
+                  (row.upper && k < 2 ? .09f : .05f) * (1 - .5f * age) * u2 * u2;
   const float alpha = smoothstep(-.06f, .08f, d) * smoothstep(1.06f, .86f, ax);
   if (alpha <= 0) {
     return {{0, 0, 0}, 0};
   }
-  const float g = (1 - std::abs(u)) / .08f;
-  // A wet highlight on each incisor, clearest on one.
-  const float shine = (u + .25f) / .24f, low = (d - .34f) / .13f,
-              wet = (k == 0   ? (x < 0 ? .17f : .10f)
-                     : k == 1 ? .06f
-                              : .03f) *
+  // Teeth touch in their middle. The gaps are deeper at the gum and where their corners are round.
+  const float g = (1 - std::abs(u)) * half * side / row.line,
+              gap = (k < 2 ? .11f : .07f) + .06f * age +
+                    (k < 2 ? .18f : .10f) * smoothstep(.30f, 0, d) +
+                    .10f * smoothstep(.4f, .8f, away);
+  // A wet highlight down each tooth, clearest on one.
+  const float shine = (u + .25f) / .30f, low = (d - .38f) / .26f,
+              wet = (k == 0   ? (x < 0 ? .15f : .11f)
+                     : k == 1 ? .08f
+                              : .05f) *
                     (1 - .4f * age);
   const float fall = std::exp(-(row.upper ? UPPER_FALL : LOWER_FALL) * std::pow(ax, FALL_POWER));
   const float shade = fall *
-                      (1 - .10f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
+                      (1 - .14f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
                        (.035f + .03f * age) * own(2) + wet * std::exp(-shine * shine - low * low)) *
-                      (1 - (.11f + .10f * age) * std::exp(-g * g));
+                      (1 - gap * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // Enamel becomes thinner: what is below it is darker and yellower.
-  const float old = 1 - .14f * age,
-              yellow = (float(t.y) - 16) / 200 * age * tinted(model.asset) * fall;
+  const float old = 1 - .14f * age, colour = (float(t.y) - 16) / 200 * tinted(model.asset),
+              yellow = colour * age * fall, red = colour * (1 - fall);
+  const float tone = mix(shade, 1, SHADE_COLOUR);
   // Thin at its edge, the enamel shows the dark behind it.
   const float clear = (row.upper ? .14f : .20f) * smoothstep(.16f, 0, d);
   return {{alpha * (16 + mix((float(t.y) - 16) * shade * old * (1 - clear),
                              (float(q.y) - 16) * .85f * fall, gum)),
-           alpha * (128 + mix((float(t.u) - 128) * shade - 5 * yellow,
+           alpha * (128 + mix((float(t.u) - 128) * tone - 4 * yellow + SHADE_U * red,
                               (float(q.u) - 128) * .85f * fall, gum)),
-           alpha * (128 + mix((float(t.v) - 128) * shade + 1.5f * yellow,
+           alpha * (128 + mix((float(t.v) - 128) * tone + 1.5f * yellow + SHADE_V * red,
                               (float(q.v) - 128) * .85f * fall, gum))},
           alpha};
 }
@@ -178,10 +195,14 @@ Layer from_patch(const Model& model, const Patch& patch) {
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
+  const float half_width = c.teeth_half_width * (upper ? 1.12f : .74f),
+              turn = (c.middle - c.centre) / c.half_width;
   const Row row{.upper = upper,
                 .edge = seam + biting_edge(model, upper) * fh,
-                .half_width = c.teeth_half_width * (upper ? .99f : .70f),
-                .height = (upper ? .095f : .075f) * fh};
+                .left = half_width * (1 + (turn > 0 ? NEARER : FARTHER) * turn),
+                .right = half_width * (1 - (turn > 0 ? FARTHER : NEARER) * turn),
+                .height = (upper ? .095f : .075f) * fh,
+                .line = .8f + .4f * model.softness};
   const float spread = .28f + .45f * model.softness;
   return make_layer(model, [&](float x, float y) {
     Sample sum{{0, 0, 0}, 0};  // colours times alpha

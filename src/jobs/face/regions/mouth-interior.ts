@@ -112,12 +112,17 @@ export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnT
 /** Share of the lips' hue in that of gums and tongue. */
 const LIKE_LIPS = 0.4;
 /** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
-const LIKE_SKIN = 0.12;
+const LIKE_SKIN = 0.2;
 /**
  * Most chroma of painted teeth, in units of the skin's, for blue and for red, and what is allowed on
  * pale skin: teeth are paler than skin in any light.
  */
-const PALER = { blue: 0.5, red: 0.3, least: 0.02 } as const;
+const PALER = { blue: 0.5, red: 0.36, least: 0.02 } as const;
+/** Luma of teeth in units of that of the lips and of the skin: the lesser is the least they have. */
+const ABOVE_LIPS = 1.6;
+const ABOVE_SKIN = 2.2;
+/** Luma that is enough for any teeth. */
+const LIT = 150;
 /** Redness of skin below which a picture's colours are faded, unless the lips are redder. */
 const FADED_SKIN = 0.3;
 /** Redness of lips in a black and white picture that was tinted, and in one in colour. */
@@ -165,8 +170,18 @@ export function mouthTints(
     cavity: rgbToYuv(lit(0.14 * tone, 0.05 * tone, 0.05 * tone)),
     gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
     tongue: rgbToYuv(flesh(lit(0.86 * tone, 0.36 * tone, 0.38 * tone))),
-    teeth: rgbToYuv(teeth ?? paler(towards(lit(0.98, 0.945, 0.86), skin, LIKE_SKIN), skin)),
+    teeth: rgbToYuv(
+      teeth ??
+        brighter(paler(towards(lit(0.98, 0.945, 0.86), skin, LIKE_SKIN), skin), lip ?? skin, skin),
+    ),
   };
+}
+
+/** Teeth are brighter than the lips round them, however dark the skin is that was measured. */
+function brighter(teeth: Rgb, lip: Rgb, skin: Rgb): Rgb {
+  const least = Math.min(ABOVE_LIPS * lumaOf(...lip), ABOVE_SKIN * lumaOf(...skin), LIT);
+  const more = Math.max(1, least / Math.max(1, lumaOf(...teeth)));
+  return [more * teeth[0], more * teeth[1], more * teeth[2]];
 }
 
 /** Bounds the chroma of teeth by that of the skin. */
