@@ -94,18 +94,20 @@ Colour cavity_of(const Model& model) {
 }
 
 /** Light on the flesh of the cheeks and the palate. */
-constexpr float FLESH = .44f;
+constexpr float FLESH = .54f;
 /** Where the throat is darkest, share of the opening's height from its top. */
 constexpr float THROAT_HEIGHT = .42f;
 /**
  * Light on the tongue: at its back, at its front, and what its sides lose. It is brightest at this
- * share of the way to the lower lip.
+ * share of the way to the lower lip. In front of that it bends down: what it loses over a length as
+ * great as that way.
  */
-constexpr float TONGUE_BACK = .14f, TONGUE_FRONT = 1.20f, TONGUE_SIDES = .50f, TONGUE_RIDGE = .80f;
+constexpr float TONGUE_BACK = .10f, TONGUE_FRONT = 1.18f, TONGUE_SIDES = .58f, TONGUE_RIDGE = .74f,
+                TONGUE_ROUND = 1.1f;
 /** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
 constexpr float LIT_OPENING = .12f, UNLIT = .70f;
 /** Highlights on a wet tongue, luma in full light. */
-constexpr float WET = 44;
+constexpr float WET = 50;
 /** Gap between the biting edges of upper and lower teeth, which do not meet in speech. */
 constexpr float SLIT = .008f;
 /** Most of the lower teeth that is above the lower lip, and of the upper ones below a round lip. */
@@ -114,9 +116,14 @@ constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .008f;
  * The upper lip's shadow on painted teeth, and on those of the portrait, which are photographed in
  * it; the shadow of the lower lip. How much light is lost right at the lip.
  */
-constexpr float UPPER_SHADOW = .46f, OWN_SHADOW = .25f, LOWER_SHADOW = .30f;
+constexpr float UPPER_SHADOW = .46f, OWN_SHADOW = .25f, LOWER_SHADOW = .22f;
 /** Light on the wet inside of the lips, which turn inwards: at their edges. */
-constexpr float UPPER_INSIDE = .52f, LOWER_INSIDE = .56f;
+constexpr float UPPER_INSIDE = .54f, LOWER_INSIDE = .70f;
+/**
+ * Share of the lips' hue in that of their insides: the rest is that of gums; and how much stronger
+ * it is, as flesh is redder in its own shade.
+ */
+constexpr float LIKE_LIPS = .6f, REDDER = 1.2f;
 /** Where the lips' colour is taken, share of their thickness from the line between them. */
 constexpr float LIP_SAMPLE = .30f;
 
@@ -147,8 +154,6 @@ MouthInterior::MouthInterior(const Model& model)
       tinted_(tinted(model.asset)),
       dark_(darkness(model.grade, tinted_)),
       flesh_(dim(colour_of(model.asset.tints.gums), FLESH, dark_)),
-      upper_inside_(dim(colour_of(model.asset.tints.gums), UPPER_INSIDE, dark_)),
-      lower_inside_(dim(colour_of(model.asset.tints.gums), LOWER_INSIDE, dark_)),
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]),
       contrast_((235 - model.grade.black) / (235 - 16)) {
@@ -160,26 +165,28 @@ MouthInterior::MouthInterior(const Model& model)
 }
 
 /**
- * Takes the lips' light from the neutral picture, smoothed along the lips. Their insides have the
- * colour of gums: lipstick ends before them.
+ * Takes the lips' light from the neutral picture, smoothed along the lips, and their hue. Their
+ * insides have a part of the gums' hue: lipstick ends before them.
  */
 void MouthInterior::sample_lips() {
   const Contours& c = model_.contours;
   const Asset& asset = model_.asset;
   const int radius = std::max(2, int(.05f * c.half_width));
-  const auto luma = [&](int i, float below) {
+  const auto picture = [&](int i, float below) -> Colour {
     const float x =
         std::clamp(c.left + float(i), c.centre - .9f * c.half_width, c.centre + .9f * c.half_width);
     const int column = std::clamp(int(x - c.left), 0, c.count - 1);
     const Point p = model_.frame.to_picture(x, c.seam[size_t(column)] + below);
     const int px = std::clamp(int(p.x), 0, asset.width - 1),
               py = std::clamp(int(p.y), 0, asset.height - 1);
-    return float(asset.luma[size_t(py) * size_t(asset.width) + size_t(px)]);
+    const size_t at = size_t(py / 2) * size_t(asset.width / 2) + size_t(px / 2);
+    return {float(asset.luma[size_t(py) * size_t(asset.width) + size_t(px)]), float(asset.u[at]),
+            float(asset.v[at])};
   };
   const auto inside = [&](int i, float below, float light) {
     float sum = 0;
     for (int k = i - radius; k <= i + radius; k++) {
-      sum += luma(k, below);
+      sum += picture(k, below).y;
     }
     // `graded` will raise the black.
     return 16 + (sum / float(2 * radius + 1) - model_.grade.black) / contrast_ * light;
@@ -188,6 +195,25 @@ void MouthInterior::sample_lips() {
     lips_.push_back({inside(i, -LIP_SAMPLE * c.upper_thick, UPPER_INSIDE),
                      inside(i, LIP_SAMPLE * c.lower_thick, LOWER_INSIDE)});
   }
+  const int from = std::clamp(int(c.centre - .5f * c.half_width - c.left), 0, c.count - 1),
+            to = std::clamp(int(c.centre + .5f * c.half_width - c.left), from, c.count - 1);
+  const Colour gums = colour_of(asset.tints.gums);
+  // Chroma in units of luma, at the luma that the inside has.
+  const auto hue = [&](float below, float Lips::* lip) -> Colour {
+    Colour sum{0, 0, 0};
+    float light = 0;
+    for (int i = from; i <= to; i++) {
+      const Colour seen = picture(i, below);
+      sum = {sum.y + seen.y - 16, sum.u + seen.u - 128, sum.v + seen.v - 128};
+      light += (lips_[size_t(i)].*lip - 16) / float(to - from + 1);
+    }
+    const float lit = REDDER * LIKE_LIPS * light / std::max(1.f, sum.y),
+                gum = REDDER * (1 - LIKE_LIPS) * light / std::max(1.f, gums.y - 16);
+    return {16 + light, 128 + lit * sum.u + gum * (gums.u - 128),
+            128 + lit * sum.v + gum * (gums.v - 128)};
+  };
+  upper_inside_ = hue(-LIP_SAMPLE * c.upper_thick, &Lips::upper);
+  lower_inside_ = hue(LIP_SAMPLE * c.lower_thick, &Lips::lower);
 }
 
 void MouthInterior::prepare(const Mouth& mouth) {
@@ -259,7 +285,7 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
   return {
       .tongue =
           F4{.97f * smoothstep(1.12f, .75f, t), tongue_top, 1 / front, f.tongue_light * sides},
-      .depth = F4{.94f * smoothstep(.95f, .35f, r), .16f * smoothstep(.14f, 0, t),
+      .depth = F4{.94f * smoothstep(.90f, .25f, r), .15f * smoothstep(.22f, 0, t),
                   f.wet * wet_[i] * smoothstep(.8f, .4f, t),
                   (1 - (.26f + .20f * f.hood) * r2 * r) * f.ambient},
       .rim = F4{1 / (std::min(f.upper_rim, share * gap) + .5f),
@@ -294,7 +320,8 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const auto [tongue, tongue_top, rate, tongue_light] = column(&Column::tongue);
   const F4 down = y - tongue_top;
   if (any((down > -.032f * fh_) & (tongue > 0))) {
-    const F4 along = clamp01(down * rate), lit = along * along * (3 - 2 * along),
+    const F4 way = down * rate, along = clamp01(way), past = max(way - 1, splat(0)),
+             lit = along * along * (3 - 2 * along) - TONGUE_ROUND * past,
              edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
     c = over<CHANNELS>(c,
                        dim<CHANNELS>(splat_colour(tongue_),
@@ -303,7 +330,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                                      dark_),
                        tongue * edge);
     if constexpr (CHANNELS == Channels::luma) {
-      const F4 from_ridge = (along - .72f) * 4;
+      const F4 from_ridge = (along - .68f) * 3.5f;
       c.y += wet * clamp01(1 - from_ridge * from_ridge);
     }
   }
@@ -338,8 +365,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const auto [upper_height, lower_height, upper_rim, lower_rim] = column(&Column::rim);
   const F4 in_upper = 1 - clamp01(below_top * upper_height),
            in_lower = 1 - clamp01(above_bottom * lower_height),
-           upper_alpha = upper_rim * in_upper * (2 - in_upper),
-           lower_alpha = lower_rim * in_lower * (2 - in_lower);
+           upper_alpha = upper_rim * in_upper * (2 - in_upper), lower_alpha = lower_rim * in_lower;
   if constexpr (CHANNELS == Channels::luma) {
     c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha);
     c.y = graded(c.y, x, y);

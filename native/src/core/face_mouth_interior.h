@@ -112,7 +112,8 @@ class MouthInterior {
   const Colour cavity_, tongue_;
   const float tinted_;  // 0 for a black and white picture, 1 for one in colour
   const Colour dark_;   // where no light comes
-  const Colour flesh_, upper_inside_, lower_inside_;
+  const Colour flesh_;
+  Colour upper_inside_{16, 128, 128}, lower_inside_{16, 128, 128};  // of the lips, in the middle
   float fh_, seam_;
   float contrast_;  // of luma against the portrait's black, at most 1
 
