@@ -138,7 +138,7 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float clear = (row.upper ? .14f : .20f) * smoothstep(.16f, 0, d);
   return {{alpha * (16 + mix((float(t.y) - 16) * shade * old * (1 - clear),
                              (float(q.y) - 16) * .85f * fall, gum)),
-           alpha * (128 + mix((float(t.u) - 128) * tone - 4 * yellow + SHADE_U * red,
+           alpha * (128 + mix((float(t.u) - 128) * tone - 2.5f * yellow + SHADE_U * red,
                               (float(q.u) - 128) * .85f * fall, gum)),
            alpha * (128 + mix((float(t.v) - 128) * tone + 1.5f * yellow + SHADE_V * red,
                               (float(q.v) - 128) * .85f * fall, gum))},
