@@ -21,6 +21,7 @@ import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/i
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { colourLips, lipColours } from '../../../src/jobs/face/regions/lip-colour.ts';
 import { clearLipRim } from '../../../src/jobs/face/regions/lip-rim.ts';
+import { snapToLipSeam } from '../../../src/jobs/face/regions/lip-seam.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
 import { snapToMoustache } from '../../../src/jobs/face/regions/moustache.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
@@ -45,6 +46,33 @@ const inLowerLip = (y: number): boolean =>
   y > py(landmarks, LOWER_INNER[5]) && y < py(landmarks, LOWER_OUTER[5]);
 
 describe('lips at rest', () => {
+  test('meet where a dark line is between them, up to their corners', () => {
+    const frame = new MouthFrame(landmarks);
+    const [left, right] = MOUTH_CORNERS.map((i) => px(landmarks, i)) as [number, number];
+    const seam = py(landmarks, UPPER_INNER[5]);
+    for (const low of [-3, 3]) {
+      const image = drawn((x, y) => {
+        const line = Math.round(py(landmarks, MOUTH_CORNERS[0])) + low;
+        const onLine = Math.abs(y - line) < 1.5 && x > left - 3 && x < right + 3;
+        return onLine ? [70, 40, 38] : Math.abs(y - seam) < 12 ? [178, 98, 92] : undefined;
+      });
+      const points = snapToLipSeam(image, landmarks, frame);
+      for (const index of [...MOUTH_CORNERS, ...INNER_CORNERS]) {
+        const moved = py(points, index) - py(landmarks, MOUTH_CORNERS[0]);
+        assert.ok(Math.abs(moved - low) < 1.2, `${index}: ${moved} of ${low}`);
+      }
+    }
+    // Without a line the corners stay.
+    const points = snapToLipSeam(
+      drawn(() => SKIN),
+      landmarks,
+      frame,
+    );
+    for (const index of MOUTH_CORNERS) {
+      assert.ok(Math.abs(py(points, index) - py(landmarks, index)) < 0.2, `${index}`);
+    }
+  });
+
   test('end where a moustache begins, and keep their outline below bare skin', () => {
     const lip: Rgb = [178, 98, 92];
     const hair: readonly Rgb[] = [

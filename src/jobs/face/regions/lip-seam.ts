@@ -7,6 +7,7 @@ import {
   LOWER_INNER,
   LOWER_LIP,
   LOWER_OUTER,
+  MOUTH_CORNERS,
   UPPER_INNER,
   UPPER_LIP,
   UPPER_OUTER,
@@ -17,7 +18,11 @@ import {
 import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 
 /** Places from the left to the right corner at which the seam is searched. */
-const SEAM_COLUMNS = 41;
+const SEAM_COLUMNS = 49;
+/** Shares of the width between the outer corners where the path is not trusted, and is. */
+const ENDS: readonly [number, number] = [0.07, 0.2];
+/** How much darker than the lips a line is that is the seam: perhaps, and surely; luma. */
+const LINE: readonly [number, number] = [6, 16];
 
 /**
  * Moves the inner-lip landmarks of a closed mouth onto the dark seam between the lips. The seam is
@@ -27,15 +32,28 @@ const SEAM_COLUMNS = 41;
 export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFrame): Landmarks {
   const upper = frame.local(points, UPPER_INNER);
   const lower = frame.local(points, LOWER_INNER);
-  const line = curveThrough(
-    upper.map((point, i) => ({ x: (point.x + lower[i]!.x) / 2, y: (point.y + lower[i]!.y) / 2 })),
-  );
+  const [first, last] = frame.local(points, MOUTH_CORNERS) as [Point, Point];
+  const line = curveThrough([
+    first,
+    ...upper.map((point, i) => ({
+      x: (point.x + lower[i]!.x) / 2,
+      y: (point.y + lower[i]!.y) / 2,
+    })),
+    last,
+  ]);
   const reach = Math.max(2, 0.035 * frame.faceHeight);
   const steps = Math.max(5, Math.ceil(reach * 2) * 2 + 1);
-  const left = upper[0]!.x;
-  const right = upper.at(-1)!.x;
+  const [left, right] = [first.x, last.x];
   const luma = lumaPlane(image);
   const offset = (k: number): number => ((k / (steps - 1)) * 2 - 1) * reach;
+  /** How much darker the seam is than the lips above and below it, luma. */
+  const depthAt = (u: number, at: number): number => {
+    const [above, seam, below] = [-0.6 * reach, 0, 0.6 * reach].map((d) => {
+      const { x, y } = frame.toPicture(u, line(u) + at + d);
+      return sampleAt(luma, x - 0.5, y - 0.5);
+    }) as [number, number, number];
+    return Math.min(above, below) - seam;
+  };
   const cost: Float32Array[] = [];
   const from: Int16Array[] = [];
   for (let column = 0; column < SEAM_COLUMNS; column++) {
@@ -66,8 +84,10 @@ export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFr
   let k = cost.at(-1)!.indexOf(Math.min(...cost.at(-1)!));
   for (let column = SEAM_COLUMNS - 1; column >= 0; column--) {
     const u = left + ((right - left) * column) / (SEAM_COLUMNS - 1);
-    // Keep the corners: there the seam fades into skin, and the path is unreliable.
-    const trust = smoothstep(0, 0.15, Math.min(column, SEAM_COLUMNS - 1 - column) / SEAM_COLUMNS);
+    // Towards the corners the seam fades into skin, and the path is unreliable unless it is a dark
+    // line.
+    const end = Math.min(column, SEAM_COLUMNS - 1 - column) / SEAM_COLUMNS;
+    const trust = Math.max(smoothstep(...ENDS, end), smoothstep(...LINE, depthAt(u, offset(k))));
     path.push({ x: u, y: offset(k) * trust });
     k = from[column]![k]!;
   }
@@ -86,8 +106,8 @@ function shiftLips(points: Landmarks, frame: MouthFrame, line: Curve, shift: Cur
   const moved = points.slice();
   const upperOuter = curveThrough(frame.local(points, UPPER_OUTER));
   const lowerOuter = curveThrough(frame.local(points, LOWER_OUTER));
-  const inner = new Set<number>([...UPPER_INNER, ...LOWER_INNER]);
-  for (const index of new Set([...UPPER_LIP, ...LOWER_LIP, ...inner])) {
+  const inner = new Set<number>([...MOUTH_CORNERS, ...UPPER_INNER, ...LOWER_INNER]);
+  for (const index of new Set([...MOUTH_CORNERS, ...UPPER_LIP, ...LOWER_LIP, ...inner])) {
     const { x, y } = frame.toLocal(px(points, index), py(points, index));
     const middle = line(x);
     const edge = UPPER_LIP.has(index) ? upperOuter(x) : lowerOuter(x);
