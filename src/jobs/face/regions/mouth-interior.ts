@@ -112,7 +112,7 @@ export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnT
 /** Share of the lips' hue in that of gums and tongue. */
 const LIKE_LIPS = 0.4;
 /** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
-const LIKE_SKIN = 0.2;
+const LIKE_SKIN = 0.15;
 /**
  * Most chroma of painted teeth, in units of the skin's, for blue and for red, and what is allowed on
  * pale skin: teeth are paler than skin in any light.
@@ -172,7 +172,7 @@ export function mouthTints(
     tongue: rgbToYuv(flesh(lit(0.86 * tone, 0.36 * tone, 0.38 * tone))),
     teeth: rgbToYuv(
       teeth ??
-        brighter(paler(towards(lit(0.98, 0.945, 0.86), skin, LIKE_SKIN), skin), lip ?? skin, skin),
+        brighter(paler(towards(lit(0.98, 0.955, 0.885), skin, LIKE_SKIN), skin), lip ?? skin, skin),
     ),
   };
 }
