@@ -13,6 +13,30 @@ constexpr int QUARTER = SUBPIXEL / 4;
 /** A shifted block that rests is drawn so many frames later, while the head moves or rests. */
 constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
 
+/** A row of a block's nodes. 16 bits are enough: MAX_SHIFT. */
+using Row __attribute__((vector_size(16))) = int16_t;
+
+Row load(const int16_t* nodes) {
+  Row out;
+  std::memcpy(&out, nodes, sizeof out);
+  return out;
+}
+Row splat(int value) {
+  return Row{} + int16_t(value);
+}
+Row abs(Row x) {
+  return x < 0 ? -x : x;
+}
+Row max(Row a, Row b) {
+  return a > b ? a : b;
+}
+/** @returns whether one of the lanes that are a block's nodes is not 0 */
+bool any(Row x) {
+  using Halves __attribute__((vector_size(16))) = int64_t;
+  const Halves of_block = Halves(x & Row{-1, -1, -1, -1, -1, 0, 0, 0});
+  return (of_block[0] | of_block[1]) != 0;
+}
+
 }  // namespace
 
 /**
@@ -61,16 +85,15 @@ bool Renderer::fits(size_t k, Shift shift) const {
   }
   const size_t first = first_node(k);
   const Drawn& drawn = drawn_[k];
-  int farthest = 0;
-  for (int j = 0; j <= PER_BLOCK; j++) {
-    const int16_t* x = nodes_.x.data() + first + j * model_.columns;
-    const int16_t* y = nodes_.y.data() + first + j * model_.columns;
-    for (int i = 0; i <= PER_BLOCK; i++) {
-      farthest = std::max({farthest, std::abs(drawn.x[j][i] - shift.x * QUARTER - x[i]),
-                           std::abs(drawn.y[j][i] - shift.y * QUARTER - y[i])});
-    }
+  const Row by_x = splat(shift.x * QUARTER), by_y = splat(shift.y * QUARTER);
+  Row farthest{};
+  for (int j = 0; j < Drawn::ROWS; j++) {
+    const auto row = first + size_t(j * model_.columns);
+    const Row x = load(drawn.x[j]) - by_x - load(nodes_.x.data() + row),
+              y = load(drawn.y[j]) - by_y - load(nodes_.y.data() + row);
+    farthest = max(farthest, max(abs(x), abs(y)));
   }
-  return farthest <= model_.lag[k];
+  return !any(farthest > splat(model_.lag[k]));
 }
 
 /**
@@ -90,34 +113,22 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
     uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
     for (int bx = 0; bx < across; bx++) {
       const size_t k = size_t(by * across + bx);
-      // Branchless, in 16 bits (MAX_SHIFT) and by eights, so that the compiler vectorises it.
-      int16_t farthest[Drawn::LANES] = {}, moved[Drawn::LANES] = {};
+      Row farthest{}, moved{};
       for (int j = 0; j < Drawn::ROWS; j++) {
         const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
-        const int16_t* x = nodes_.x.data() + first;
-        const int16_t* y = nodes_.y.data() + first;
-        const int16_t* was_x = drawn_[k].x[j];
-        const int16_t* was_y = drawn_[k].y[j];
-        for (int i = 0; i < Drawn::LANES; i++) {
-          const int16_t dx = int16_t(x[i] - was_x[i]), dy = int16_t(y[i] - was_y[i]);
-          const int16_t far_x = std::max(dx, int16_t(-dx)), far_y = std::max(dy, int16_t(-dy));
-          farthest[i] = std::max(farthest[i], std::max(far_x, far_y));
-          moved[i] = int16_t(moved[i] | x[i] | y[i]);
-        }
+        const Row x = load(nodes_.x.data() + first), y = load(nodes_.y.data() + first);
+        farthest = max(farthest, max(abs(x - load(drawn_[k].x[j])), abs(y - load(drawn_[k].y[j]))));
+        moved |= x | y;
       }
-      int16_t most = 0, any = 0;
-      for (int i = 0; i <= PER_BLOCK; i++) {
-        most = std::max(most, farthest[i]);
-        any = int16_t(any | moved[i]);
-      }
-      const bool moves = most > (any == 0 ? 0 : m.lag[k]);
+      const bool is_away = any(moved);
+      const bool moves = any(farthest > splat(is_away ? m.lag[k] : 0));
       if (!moves && shifted_for_[k] < frames) {
         continue;
       }
       // A slow block of a head at rest is of the mouth: it is looked at, and drawn seldom anyway.
       const bool may =
           may_shift && (shifted_for_[k] == JUST_DRAWN || (head_moves && shifted_for_[k] == 0));
-      const bool shifts = may && any != 0 && turns_[k] == turn_ && fits(k, shift_of(k));
+      const bool shifts = may && is_away && turns_[k] == turn_ && fits(k, shift_of(k));
       row[bx] = shifts ? SHIFTED : DRAWN;
     }
   }
