@@ -2,8 +2,10 @@
 // another source were chosen by eye on the default faces.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "core/face_renderer.h"
+#include "core/face_simd.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -65,14 +67,33 @@ void Renderer::displace_head() {
     const float* cheek = m.cheek.data() + first;
     float* __restrict head_x = head_.x.data() + first;
     float* __restrict head_y = head_.y.data() + first;
-    for (int i = 0; i < end - begin; i++) {
-      const float raise = lift * brow[i] + frown * inner[i] + cheeks * cheek[i];
-      head_x[i] = weight[i] * (sx - roll * y) + yaw * depth[i] + raise * down_x;
-      head_y[i] = weight[i] * (sy + roll * (left + float(i * NODE_STEP))) + pitch * depth[i] +
-                  raise * down_y + rise * breath[i];
+    // In vectors, which compilers do not make of it themselves. The last ones may overlap.
+    const auto place = [&]<class F>(int i, F steps) {
+      const auto at = [i](const float* values) {
+        F out;
+        std::memcpy(&out, values + i, sizeof out);
+        return out;
+      };
+      const F raise = lift * at(brow) + frown * at(inner) + cheeks * at(cheek), w = at(weight),
+              d = at(depth), x = w * (sx - roll * y) + yaw * d + raise * down_x,
+              across = left + (float(i * NODE_STEP) + steps),
+              yy = w * (sy + roll * across) + pitch * d + raise * down_y + rise * at(breath);
+      std::memcpy(head_x + i, &x, sizeof x);
+      std::memcpy(head_y + i, &yy, sizeof yy);
+    };
+    const int count = end - begin;
+    if (count < LANES) {
+      for (int i = 0; i < count; i++) {
+        place(i, 0.f);
+      }
+    } else {
+      constexpr F4 STEPS{0, NODE_STEP, 2 * NODE_STEP, 3 * NODE_STEP};
+      for (int i = 0; i < count; i += LANES) {
+        place(std::min(i, count - LANES), STEPS);
+      }
     }
-    to_subpixels(head_x, end - begin, head_nodes_.x.data() + first);
-    to_subpixels(head_y, end - begin, head_nodes_.y.data() + first);
+    to_subpixels(head_x, count, head_nodes_.x.data() + first);
+    to_subpixels(head_y, count, head_nodes_.y.data() + first);
   }
 }
 
