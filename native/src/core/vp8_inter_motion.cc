@@ -25,6 +25,15 @@ constexpr int FIRST_STEP = 16, MAX_TURNS = 4;
 }  // namespace
 
 InterCoder::Neighbours InterCoder::neighbours(int bx, int by) const {
+  const auto rests = [](const Block& at) { return at.is_inter && at.motion == Motion{}; };
+  if (rests(block(bx, by - 1)) && rests(block(bx - 1, by)) && rests(block(bx - 1, by - 1))) {
+    // Most blocks of most pictures.
+    constexpr int ALL = 5;
+    return {{},
+            {},
+            {},
+            {MODE_CONTEXTS[ALL][0], MODE_CONTEXTS[0][1], MODE_CONTEXTS[0][2], MODE_CONTEXTS[0][3]}};
+  }
   std::array<Motion, 4> found{};
   std::array<int, 4> weights{};
   size_t last = 0;
