@@ -244,12 +244,18 @@ bool InterCoder::code_levels(int bx, bool has_chroma, const Planes& source, uint
   for (int i = 0; i < pairs; i++) {
     const auto [plane, x, y] = place(i);
     const size_t k = size_t(2 * i);
+    const uint32_t coded_here = nonzero[k] | nonzero[k + 1];
+    uint8_t* to = at(plane, x, y);
     if (plane != 0) {
-      if ((nonzero[k] | nonzero[k + 1]) != 0) {
-        add_pair(&blocks[k], at(plane, x, y), 8);
+      if (coded_here > 1) {
+        add_pair(&blocks[k], to, 8);
+      } else if (coded_here != 0) {
+        add_dcs(blocks[k][0], blocks[k + 1][0], to, 8);
       }
-    } else if ((nonzero[k] | nonzero[k + 1]) != 0 || (restored[k] | restored[k + 1]) != 0) {
-      add_pair(&blocks[k], &restored[k], at(plane, x, y), 16);
+    } else if (coded_here != 0) {
+      add_pair(&blocks[k], &restored[k], to, 16);
+    } else if ((restored[k] | restored[k + 1]) != 0) {
+      add_dcs(restored[k], restored[k + 1], to, 16);
     }
   }
   return true;

@@ -268,4 +268,13 @@ void add_pair(const Coefficients* blocks, const int16_t* dcs, uint8_t* picture, 
   add_rows(rows.r, picture, stride);
 }
 
+void add_dcs(int first, int second, uint8_t* picture, int stride) {
+  const int16_t a = int16_t((first + 4) >> 3), b = int16_t((second + 4) >> 3);
+  const I8 change{a, a, a, a, b, b, b, b};
+  for (int y = 0; y < 4; y++) {
+    uint8_t* row = picture + y * stride;
+    store_clamped(row, load_wide(row) + change);
+  }
+}
+
 }  // namespace mouthpiece::vp8

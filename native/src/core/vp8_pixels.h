@@ -36,6 +36,8 @@ uint32_t quantize(Coefficients& block, const Steps& steps, Coefficients& levels)
 void add_pair(const Coefficients* blocks, uint8_t* picture, int stride);
 /** The same with other DCs than those of `blocks`. */
 void add_pair(const Coefficients* blocks, const int16_t* dcs, uint8_t* picture, int stride);
+/** The same for blocks of which all but the DCs is 0. */
+void add_dcs(int first, int second, uint8_t* picture, int stride);
 
 /** Limits of the simple loop filter for a level, at sharpness 0 (RFC 6386, 15.2). */
 struct FilterLimits {
