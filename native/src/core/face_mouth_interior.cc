@@ -95,6 +95,13 @@ Colour cavity_of(const Model& model) {
 
 /** Light on the flesh of the cheeks and the palate. */
 constexpr float FLESH = .54f;
+/**
+ * Heights of openings that show the lips' insides all round them, and that do not; how much more of
+ * the opening's height each of these has.
+ */
+constexpr float SMALL_RING = .05f, WIDE_RING = .12f, RING = .25f;
+/** Share of the light that teeth lose behind such an opening. */
+constexpr float BEHIND_RING = .6f;
 /** Where the throat is darkest, share of the opening's height from its top. */
 constexpr float THROAT_HEIGHT = .42f;
 /**
@@ -226,9 +233,11 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // Rounded lips cover and shade the teeth. The layer is darkened rather than made transparent,
   // which would look grey.
   f.hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
+  // A small round opening shows the lips' insides all round, and a dark middle.
+  f.ring = f.hood * smoothstep(WIDE_RING * fh_, SMALL_RING * fh_, mouth.aperture);
   const bool own = bool(model_.asset.teeth_upper);
   const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
-  f.upper_light = (own ? .92f : 1) * (1 - .80f * f.hood);
+  f.upper_light = (own ? .92f : 1) * (1 - .80f * f.hood) * (1 - BEHIND_RING * f.ring);
   f.upper_cover = own ? 1 : model_.teeth;
   // Rounded lips come forward and down over the teeth.
   f.upper_shift = f.hood * std::min(0.f, middle.y_top + UPPER_TIPS * fh_ - upper_edge);
@@ -255,8 +264,9 @@ void MouthInterior::prepare(const Mouth& mouth) {
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
   f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
   f.corner = std::max(2.f, mouth.half_opening);
-  f.upper_rim = (.005f + .012f * a.round) * fh_;
-  f.lower_rim = (.008f + .012f * a.round) * fh_ + .02f * mouth.aperture;
+  f.upper_bulge = 1 - f.ring;
+  f.upper_rim = (.005f + .012f * a.round + .012f * f.ring) * fh_;
+  f.lower_rim = (.008f + .012f * a.round + .012f * f.ring) * fh_ + .02f * mouth.aperture;
   const auto index = [&](float x) { return std::clamp(int(x - c.left), 0, c.count - 1); };
   first_ = index(c.centre - f.corner - 2);
   last_ = index(c.centre + f.corner + 2);
@@ -279,7 +289,7 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
               front = TONGUE_RIDGE * std::max(.05f * fh_, lip.y_bottom - tongue_top),
               sides = 1 - TONGUE_SIDES * std::min(1.f, t2);
   // Towards the corners the lips' insides fill the opening.
-  const float share = mix(.20f, .50f, r2);
+  const float share = mix(.20f + RING * f.ring, .50f + .5f * RING * f.ring, r2);
   const float own = bool(model_.asset.teeth_upper);
   const float reach = std::min(.042f * fh_, .55f * gap) * mix(1, .7f, own);
   return {
@@ -365,7 +375,8 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const auto [upper_height, lower_height, upper_rim, lower_rim] = column(&Column::rim);
   const F4 in_upper = 1 - clamp01(below_top * upper_height),
            in_lower = 1 - clamp01(above_bottom * lower_height),
-           upper_alpha = upper_rim * in_upper * (2 - in_upper), lower_alpha = lower_rim * in_lower;
+           upper_alpha = upper_rim * in_upper * (1 + f.upper_bulge * (1 - in_upper)),
+           lower_alpha = lower_rim * in_lower;
   if constexpr (CHANNELS == Channels::luma) {
     c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha);
     c.y = graded(c.y, x, y);

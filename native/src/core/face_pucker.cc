@@ -13,12 +13,14 @@ constexpr float UPPER_FOLLOWS = .75f;
 constexpr float OPENING = .42f;
 /** Share of the opening that is above the line between the closed lips. */
 constexpr float ABOVE = .32f;
+/** Its upper edge is arched: it has this share of the height at each place. */
+constexpr float ARCHED = .58f;
 /** Rounded lips come together at this share of a smile above the middle of the mouth at rest. */
 constexpr float SMILE = .25f;
 /** Both lips are about equally full: the upper one's share, and how far lips come to it. */
-constexpr float UPPER_SHARE = .45f, EQUAL = .6f;
+constexpr float UPPER_SHARE = .45f, EQUAL = .65f;
 /** Both are at most this share of the rounded mouth's width thick, or as thick as at rest. */
-constexpr float FULL = .62f;
+constexpr float FULL = .52f;
 /** Rounded upper lips cover this share of the skin below the nose at most. */
 constexpr float PHILTRUM = .22f;
 /** A moustache moves with the lip below it, and stays above it: it takes this share of that. */
@@ -26,18 +28,18 @@ constexpr float UNDER_HAIR = .6f;
 /** The lips' outlines are elliptic up to here, and as at rest from there, half widths. */
 constexpr float ELLIPTIC = .7f, RESTING = 1.05f;
 /** How much the ellipse tapers towards the corners. */
-constexpr float TAPERED = .38f;
+constexpr float TAPERED = .5f;
 /** Lips that are thin beside their middle at rest are at most so many times as thick. */
 constexpr float STRETCHED = 2.2f;
 /** Share of the upper lip's bow that goes. */
-constexpr float FLAT_BOW = .85f;
+constexpr float FLAT_BOW = .6f;
 
 }  // namespace
 
 Pucker::Pucker(const Contours& c, float face_height, float amount, float aperture)
     : amount_(amount), aperture_(aperture) {
   const size_t middle = size_t(c.count / 2);
-  level_ = c.level[middle] - SMILE * c.smile + (.5f - ABOVE) * aperture;
+  level_ = c.level[middle] - SMILE * c.smile + (ARCHED - ABOVE) * aperture;
   // Thin lips become fuller by most.
   const float most = PHILTRUM * (c.upper_outer[middle] - c.nose) * (1 - UNDER_HAIR * c.moustache);
   const float upper = c.upper_thick +
@@ -58,19 +60,19 @@ float Pucker::half_opening(float half) const {
 
 void Pucker::round_inside(const Place& at, Mouth::Column& out) const {
   const float line = at.seam + (level_ - at.seam) * at.ends, gap = aperture_ * at.opening;
-  out.y_top = mix(out.y_top, line - gap / 2, amount_);
-  out.y_bottom = mix(out.y_bottom, line + gap / 2, amount_);
+  out.y_top = mix(out.y_top, line - ARCHED * gap, amount_);
+  out.y_bottom = mix(out.y_bottom, line + (1 - ARCHED) * gap, amount_);
 }
 
 void Pucker::round_outside(const Place& at, Mouth::Column& out) const {
   const float inside = std::max(0.f, 1 - at.r * at.r),
               elliptic = mix(std::sqrt(inside), inside, TAPERED),
-              as_at_rest = smoothstep(ELLIPTIC, RESTING, at.r), open = aperture_ / 2 * elliptic;
+              as_at_rest = smoothstep(ELLIPTIC, RESTING, at.r), open = aperture_ * elliptic;
   const auto thickness = [&](float full, float now, float flat) {
     return mix(mix(now, std::min(full * elliptic, STRETCHED * now), flat), now, as_at_rest);
   };
-  const float up = thickness(upper_, at.seam - at.upper, FLAT_BOW) + UPPER_FOLLOWS * open,
-              down = thickness(lower_, at.lower - at.seam, 1) + open;
+  const float up = thickness(upper_, at.seam - at.upper, FLAT_BOW) + UPPER_FOLLOWS * ARCHED * open,
+              down = thickness(lower_, at.lower - at.seam, 1) + (1 - ARCHED) * open;
   const float line = (level_ - at.seam) * at.ends;
   out.d_upper = mix(out.d_upper, at.seam + line - up - at.upper, amount_);
   out.d_lower = mix(out.d_lower, at.seam + line + down - at.lower, amount_);

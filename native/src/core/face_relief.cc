@@ -10,6 +10,7 @@
 #include "core/face_grey.h"
 #include "core/face_model.h"
 #include "core/face_pucker.h"
+#include "core/face_pursed.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 constexpr int CELL = Relief::CELL;
 /** Thickness of an upper lip that is not thin, and of one that protrudes; face heights. */
 constexpr float FULL_LIP = .060f, FULL_PUCKER = .068f;
-/** Share of the dark of the line between the lips that goes beside the opening of rounded ones. */
-constexpr float SOFT_LINE = .55f;
 /** Luma of the skin above the lip, share of the lower lip's, when it is and is not under hair. */
 constexpr std::array<float, 2> HAIRY{.68f, .88f};
 /** Most of the lower lip's colour that a thin or pale upper lip takes when it protrudes. */
@@ -34,10 +33,10 @@ float bell(float x, float centre, float width) {
 
 /** A place on the skin round the mouth, in half widths of the mouth but for `chin`. */
 struct SkinPlace {
-  float r, below;  // from the middle of the seam, across and down
-  float nose;      // the nose's base, down
-  float chin;      // 0 at the lower lip's edge, 1 at the chin's
-  float inside;    // 1 on the face, 0 at its outline and beyond
+  float side, r, below;  // from the middle of the seam, across (r: either way) and down
+  float nose;            // the nose's base, down
+  float chin;            // 0 at the lower lip's edge, 1 at the chin's
+  float inside;          // 1 on the face, 0 at its outline and beyond
 };
 
 /** Changes of luma for lips that round, spread and press, at a luma of 150. */
@@ -49,7 +48,8 @@ SkinLight skin_light(const SkinPlace& at, float dent) {
   const float down = (at.below - at.nose) / (.35f - at.nose), fold = .78f + .55f * down;
   const float along = smoothstep(-.15f, .25f, down) * smoothstep(1.15f, .7f, down);
   const float from = at.r - fold;
-  return {at.inside * -9 * bell(at.r, 1.5f, .17f) * bell(at.below, -.05f, .4f),
+  return {at.inside * (gathered(at.side, at.below) -
+                       9 * bell(at.r, 1.5f, .17f) * bell(at.below, -.05f, .4f)),
           at.inside * (along * (6.5f * bell(from, .22f, .13f) - 9 * bell(from, -.01f, .07f)) -
                        7 * bell(at.r, 1.12f, .07f) * bell(at.below, -.03f, .13f)),
           smoothstep(.62f, .4f, at.r) *
@@ -115,22 +115,26 @@ void build_relief(Model& model) {
     float beyond, below, r, upper, lower;
     float thick;  // of the upper lip, pixels
     SkinPlace skin;
+    Pursed::Place pursed;
   };
   const auto place = [&](int x, int y) {
     const Point p = model.frame.to_local(float(relief.left + x), float(relief.top + y));
     const float column = std::clamp(p.x - c.left, 0.f, float(c.count - 1));
     const size_t k = size_t(column);
-    const float seam = c.seam[k], r = std::abs(p.x - c.centre) / wn, below = (p.y - seam) / wn,
-                outline = c.outline[p.x > c.centre ? 1 : 0];
+    const float seam = c.seam[k], side = (p.x - c.centre) / wn, r = std::abs(side),
+                below = (p.y - seam) / wn, outline = c.outline[p.x > c.centre ? 1 : 0],
+                upper = (seam - p.y) / std::max(2.f, seam - c.upper_outer[k]),
+                lower = (p.y - seam) / std::max(2.f, c.lower_outer[k] - seam);
     return Place{r - 1,
                  below,
                  r,
-                 (seam - p.y) / std::max(2.f, seam - c.upper_outer[k]),
-                 (p.y - seam) / std::max(2.f, c.lower_outer[k] - seam),
+                 upper,
+                 lower,
                  seam - c.upper_outer[k],
-                 {r, below, (c.nose - seam) / wn,
+                 {side, r, below, (c.nose - seam) / wn,
                   (p.y - c.lower_outer[k]) / std::max(4.f, c.chin[k] - c.lower_outer[k]),
-                  smoothstep(.95f * outline, .7f * outline, r)}};
+                  smoothstep(.95f * outline, .7f * outline, r)},
+                 {column, side, p.y - seam, upper, lower}};
   };
   // In a beard dark lines are everywhere: there a crease is not distinguished.
   double ambient = 0;
@@ -186,6 +190,11 @@ void build_relief(Model& model) {
 
   // A lip without a colour of its own is hair or a black outline: red is added over these.
   const Grey ground = mean(closed, 2 * radius);
+  const Pursed pursed(model, {skin, u, v}, relief.left, relief.top, red, thin);
+  // The corners of some mouths at rest are wide shadows.
+  const Grey wider = closing(skin, 2 * radius), wide_u = mean(u, 2 * radius),
+             wide_v = mean(v, 2 * radius);
+  const Grey smooth = mean(skin, std::max(2, int(.06f * wn)));
   const float over_dark = 45 * lack;
   // Young skin folds less.
   const float folds = .45f + .8f * model.grade.age;
@@ -210,9 +219,14 @@ void build_relief(Model& model) {
                    7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
                    9 * bell(at.upper, .35f, .2f) * sides -
                    6 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
-      // Lips that come forward touch softly beside the opening.
-      const float line = SOFT_LINE * (closed.data[i] - luma) * smoothstep(.25f, .45f, at.r) *
-                         smoothstep(1.1f, .75f, at.r) * smoothstep(.18f, .09f, std::abs(at.below));
+      // The skin beside the corners is bare whenever lips are round.
+      const Colour bare_skin{luma + corners[0].data[i], u.data[i] + corners[1].data[i],
+                             v.data[i] + corners[2].data[i]},
+          filled{mix(bare_skin.y, mix(closed.data[i], wider.data[i], smoothstep(.75f, .95f, at.r)),
+                     clear),
+                 wide_u.data[i], wide_v.data[i]},
+          here = pursed.without_line(at.pursed, bare_skin, filled);
+      const float creases = light * pursed.creases(at.pursed, luma - smooth.data[i]);
       // Where the upper lip's red is added; not over hair, which is darker.
       const float rise = -at.below * wn,
                   height = at.thick * smoothstep(1, .8f, at.r) +
@@ -241,9 +255,13 @@ void build_relief(Model& model) {
           put(change.v, layer.v[half]);
         }
       };
-      set(Relief::PROTRUDED, {lips + line + reddened * (red.y - luma) - 10 * light * turned,
-                              reddened * (red.u - u.data[i]) - 2 * turned,
-                              reddened * (red.v - v.data[i]) + 7 * turned});
+      const auto turn = [&](float from, float without, float to) {
+        return without - from + reddened * (to - without);
+      };
+      set(Relief::PROTRUDED,
+          {lips + creases + turn(bare_skin.y, here.y, red.y) - 10 * light * turned,
+           turn(bare_skin.u, here.u, red.u) - 2 * turned,
+           turn(bare_skin.v, here.v, red.v) + 7 * turned});
       set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});
       const SkinLight change = skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0);
       const std::array<float, Relief::KINDS> skins{light * change[Relief::ROUND],

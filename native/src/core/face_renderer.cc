@@ -14,6 +14,9 @@ namespace {
 
 /** Share of the distance to a new mood that one frame covers: 90 % after 10 frames. */
 constexpr float MOOD_EASE = .206f;
+/** The surface of the lips is as fully rounded as their shape: from this rounding on, so much more.
+ */
+constexpr float PURSED_FROM = .04f, PURSED = 1.3f;
 
 float clamp_finite(float x, float low, float high) {
   return x >= low ? (x <= high ? x : high) : (x < low ? low : 0.f);
@@ -246,8 +249,9 @@ void Renderer::update_relief(std::span<uint8_t> dirty) {
   const Articulation& a = mouth_.now;
   const float bare = std::max({3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide),
                                2.2f * a.round, .7f * a.press, .7f * a.tuck});
-  const std::array<int, Relief::LAYERS> relief{int(a.round * RELIEF_STEPS),
-                                               int(std::lround(clamp01(bare) * RELIEF_STEPS))};
+  const std::array<int, Relief::LAYERS> relief{
+      int(clamp01(PURSED * (a.round - PURSED_FROM)) * RELIEF_STEPS),
+      int(std::lround(clamp01(bare) * RELIEF_STEPS))};
   for (size_t layer = 0; layer < Relief::LAYERS; layer++) {
     if (relief[layer] != relief_[layer]) {
       mark_relief(model_.relief.layers[layer].cells, 1, dirty);

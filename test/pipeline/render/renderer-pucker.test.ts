@@ -20,12 +20,20 @@ interface Mouth {
   smile?: number;
   upper?: number;
   lower?: number;
-  /** Luma of the skin above the lips. */
+  /** Luma of the skin above the lips, and of the line between them, which goes on beside them. */
   above?: number;
+  line?: number;
 }
 
 /** A face whose lips are painted where its landmarks are. */
-function canvasOf({ slope = 0, smile = 0, upper = 11, lower = 14, above = SKIN }: Mouth): Canvas {
+function canvasOf({
+  slope = 0,
+  smile = 0,
+  upper = 11,
+  lower = 14,
+  above = SKIN,
+  line,
+}: Mouth): Canvas {
   const { neutral, landmarks } = syntheticParts();
   const bend = (t: number): number => (slope / 2) * t - smile * t * t;
   const put = (indices: readonly number[], height: number): void => {
@@ -45,6 +53,9 @@ function canvasOf({ slope = 0, smile = 0, upper = 11, lower = 14, above = SKIN }
       const v = y - 320 - bend(t);
       if (Math.abs(t) < 1 && v > -upper * (1 - t * t) && v < lower * (1 - t * t)) {
         neutral[y * SIZE + x] = LIP;
+      }
+      if (line !== undefined && Math.abs(t) < 1.1 && Math.abs(v) < 2) {
+        neutral[y * SIZE + x] = line;
       } else if (y < 320 && v > 0) {
         neutral[y * SIZE + x] = SKIN;
       }
@@ -120,6 +131,43 @@ describe('rounded lips', () => {
     // Chroma has every other row only.
     const { height } = openingOf(canvas.show(VISEMES.oo).picture);
     assert.ok(height <= 0.09 * EYES, `${height}`);
+  });
+
+  test('show nothing of the line between the lips at rest beside their opening', () => {
+    const [plain, lined] = [canvasOf({}), canvasOf({ line: 40 })];
+    const { y } = openingOf(plain.show(VISEMES.oo).picture);
+    lined.show(VISEMES.oo);
+    for (const x of [16, 19, 22].flatMap((away) => [256 - away, 256 + away])) {
+      const [without, beside] = [plain, lined].map(({ picture }) =>
+        Array.from({ length: 17 }, (_, i) => picture[(Math.round(y) - 8 + i) * SIZE + x]!),
+      );
+      const darker = Math.max(...without!.map((luma, i) => luma - beside![i]!));
+      assert.ok(darker <= 10, `${x}: ${without!.join(' ')}, ${beside!.join(' ')}`);
+    }
+  });
+
+  test.each<[string, Mouth, number, number]>([
+    ['thin', { upper: 4, lower: 6 }, 0.25, 0.4],
+    ['of a common thickness', {}, 0.38, 0.52],
+    ['full', { upper: 16, lower: 20 }, 0.5, 0.66],
+  ])('that are %s at rest are about half as thick together as wide', (_, mouth, least, most) => {
+    const { picture } = canvasOf(mouth).show(VISEMES.oo);
+    const opening = openingOf(picture);
+    const { upper, lower } = lipsOf(picture, opening.y);
+    const columns = Array.from({ length: 100 }, (_, i) => 206 + i).filter(
+      (x) => picture[Math.round(opening.y) * SIZE + x]! < (SKIN + LIP) / 2,
+    );
+    const thick = (upper + lower - opening.height) / (columns.at(-1)! - columns[0]!);
+    assert.ok(thick > least && thick < most, `${thick}`);
+  });
+
+  test('have an opening that fades from dark into their insides', () => {
+    const { picture } = canvasOf({}).show(VISEMES.oo);
+    const y = Math.round(openingOf(picture).y);
+    const column = Array.from({ length: 24 }, (_, i) => picture[(y - 12 + i) * SIZE + 256]!);
+    const steps = column.slice(1).map((luma, i) => Math.abs(luma - column[i]!));
+    const contrast = LIP - Math.min(...column);
+    assert.ok(contrast > 40 && Math.max(...steps) < 0.3 * contrast, column.join(' '));
   });
 
   test('push a moustache up by less than bare skin', () => {
