@@ -99,7 +99,7 @@ constexpr float FLESH = .54f;
  * Heights of openings that show the lips' insides all round them, and that do not; how much more of
  * the opening's height each of these has.
  */
-constexpr float SMALL_RING = .05f, WIDE_RING = .12f, RING = .25f;
+constexpr float SMALL_RING = .05f, WIDE_RING = .12f, RING = .22f;
 /** Share of the light that teeth lose behind such an opening. */
 constexpr float BEHIND_RING = .6f;
 /** Where the throat is darkest, share of the opening's height from its top. */
@@ -264,9 +264,10 @@ void MouthInterior::prepare(const Mouth& mouth) {
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
   f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
   f.corner = std::max(2.f, mouth.half_opening);
-  f.upper_bulge = 1 - f.ring;
-  f.upper_rim = (.005f + .012f * a.round + .012f * f.ring) * fh_;
-  f.lower_rim = (.008f + .012f * a.round + .012f * f.ring) * fh_ + .02f * mouth.aperture;
+  f.upper_bulge = 1 - 1.3f * f.ring;
+  f.lower_bulge = -.4f * f.ring;
+  f.upper_rim = (.005f + .012f * a.round + .010f * f.ring) * fh_;
+  f.lower_rim = (.008f + .012f * a.round + .010f * f.ring) * fh_ + .02f * mouth.aperture;
   const auto index = [&](float x) { return std::clamp(int(x - c.left), 0, c.count - 1); };
   first_ = index(c.centre - f.corner - 2);
   last_ = index(c.centre + f.corner + 2);
@@ -376,7 +377,8 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const F4 in_upper = 1 - clamp01(below_top * upper_height),
            in_lower = 1 - clamp01(above_bottom * lower_height),
            upper_alpha = upper_rim * in_upper * (1 + f.upper_bulge * (1 - in_upper)),
-           lower_alpha = lower_rim * in_lower;
+
+           lower_alpha = lower_rim * in_lower * (1 + f.lower_bulge * (1 - in_lower));
   if constexpr (CHANNELS == Channels::luma) {
     c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha);
     c.y = graded(c.y, x, y);

@@ -123,7 +123,7 @@ class MouthInterior {
     float lower_shift = 0, lower_light = 1, lower_cover = 1;
     float tongue_top = 0, tongue_light = 1, wet = 0;
     float ambient = 1, hood = 0, tip = 0, corner = 1;
-    float ring = 0, upper_bulge = 1, upper_rim = 1, lower_rim = 1;
+    float ring = 0, upper_bulge = 1, lower_bulge = 0, upper_rim = 1, lower_rim = 1;
   } frame_;
 };
 

@@ -24,8 +24,11 @@ constexpr float TOUCH = .05f, CORNER = .10f;
 constexpr float REACH = .45f, REACH_END = .9f, NARROW = .010f, WIDE = .028f;
 /** How far from the contour a resting mouth's dark line may be, and at the corner; half widths. */
 constexpr float STRAY = .18f, STRAY_END = .26f;
-/** Share of the hue of the lips' middle in that of their sides: there shadows tint them. */
-constexpr float ONE_HUE = .5f;
+/**
+ * Share of the hue of the lips' middle in that of their sides, where shadows tint them, and of its
+ * light where it is more.
+ */
+constexpr float ONE_HUE = .5f, ONE_LIGHT = .65f;
 
 /** A crease across a lip. */
 struct Crease {
@@ -106,6 +109,7 @@ Pursed::Pursed(const Model& model, const std::array<Grey, 3>& picture, int left,
   for (Lips& lips : lips_) {
     for (auto [one, all] :
          {std::pair{&lips.upper, &middle_lips.upper}, std::pair{&lips.lower, &middle_lips.lower}}) {
+      one->y = std::max(one->y, mix(one->y, all->y, ONE_LIGHT));
       one->u = mix(one->u, all->u, ONE_HUE);
       one->v = mix(one->v, all->v, ONE_HUE);
     }
@@ -141,7 +145,7 @@ Colour Pursed::without_line(const Place& at, Colour here, Colour filled) const {
                    mix(lips.upper.u, lips.lower.u, across),
                    mix(lips.upper.v, lips.lower.v, across)};
   const float on_lips =
-      smoothstep(1.3f, .7f, std::max(at.upper, at.lower)) * smoothstep(1.08f, .9f, r);
+      smoothstep(1.3f, .7f, std::max(at.upper, at.lower)) * smoothstep(1.03f, .85f, r);
   const Colour target{mix(filled.y, red.y, on_lips), mix(filled.u, red.u, on_lips),
                       mix(filled.v, red.v, on_lips)};
   // The dark line of a resting mouth may be beside the contour.
@@ -149,7 +153,7 @@ Colour Pursed::without_line(const Place& at, Colour here, Colour filled) const {
               stray = smoothstep(far, .5f * far, away / wn) * smoothstep(2, 10, target.y - here.y) *
                       smoothstep(1.25f, 1.05f, r),
               line = on_lips * smoothstep(near, .4f * near, away);
-  const float amount = smoothstep(.05f, .25f, r) * std::max(stray, line);
+  const float amount = std::max(stray, line);
   return {mix(here.y, target.y, amount), mix(here.u, target.u, amount),
           mix(here.v, target.v, amount)};
 }

@@ -20,6 +20,8 @@ constexpr int CELL = Relief::CELL;
 constexpr float FULL_LIP = .060f, FULL_PUCKER = .068f;
 /** Luma of the skin above the lip, share of the lower lip's, when it is and is not under hair. */
 constexpr std::array<float, 2> HAIRY{.68f, .88f};
+/** How far dark grain on the skin is from its surroundings, luma: in a drawing, in a photograph. */
+constexpr std::array<float, 2> TEXTURE{.4f, 2};
 /** Most of the lower lip's colour that a thin or pale upper lip takes when it protrudes. */
 constexpr float MOST_RED = .8f;
 /** Luma of the upper lip: share of that of the lower one, and most of that of the skin above it. */
@@ -42,13 +44,16 @@ struct SkinPlace {
 /** Changes of luma for lips that round, spread and press, at a luma of 150. */
 using SkinLight = std::array<float, Relief::PRESS + 1>;
 
-/** The light on cheeks, folds and chin. `dent`, -1 to 1, is the relief of bunched skin. */
-SkinLight skin_light(const SkinPlace& at, float dent) {
+/**
+ * The light on cheeks, folds and chin. `dent`, -1 to 1, is the relief of bunched skin; `textured`
+ * is 0 for a drawing, which has no folds at the corners.
+ */
+SkinLight skin_light(const SkinPlace& at, float dent, float textured) {
   // The fold runs from the nose's wing past the corner.
   const float down = (at.below - at.nose) / (.35f - at.nose), fold = .78f + .55f * down;
   const float along = smoothstep(-.15f, .25f, down) * smoothstep(1.15f, .7f, down);
   const float from = at.r - fold;
-  return {at.inside * (gathered(at.side, at.below) -
+  return {at.inside * (textured * gathered(at.side, at.below) -
                        9 * bell(at.r, 1.5f, .17f) * bell(at.below, -.05f, .4f)),
           at.inside * (along * (6.5f * bell(from, .22f, .13f) - 9 * bell(from, -.01f, .07f)) -
                        7 * bell(at.r, 1.12f, .07f) * bell(at.below, -.03f, .13f)),
@@ -150,7 +155,8 @@ void build_relief(Model& model) {
       }
     }
   }
-  const float clear = smoothstep(16, 7, float(ambient / count));
+  const float clear = smoothstep(16, 7, float(ambient / count)),
+              textured = smoothstep(TEXTURE[0], TEXTURE[1], float(ambient / count));
   const std::array<Grey, 3> corners =
       bare_corners(model, {skin, u, v}, relief.left, relief.top, clear);
 
@@ -263,7 +269,8 @@ void build_relief(Model& model) {
            turn(bare_skin.u, here.u, red.u) - 2 * turned,
            turn(bare_skin.v, here.v, red.v) + 7 * turned});
       set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});
-      const SkinLight change = skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0);
+      const SkinLight change =
+          skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0, textured);
       const std::array<float, Relief::KINDS> skins{light * change[Relief::ROUND],
                                                    light * folds * change[Relief::SPREAD],
                                                    light * change[Relief::PRESS]};
