@@ -40,6 +40,8 @@ const AROUND = 2.5;
 const MARGIN = 0.02;
 /** Difference from the cheeks' colour (a*, b* and half of L*) of skin, and of hair or clothes. */
 export const OTHER: readonly [number, number] = [16, 30];
+/** Distance of the outline on the far side of a turned head, half widths of the mouth. */
+const FAR: readonly [number, number] = [2.2, 1.95];
 /** Share of skin round a pixel: it lies among hair or clothes, or in a face. */
 const SKIN_SHARE: readonly [number, number] = [0.45, 0.8];
 /** Pixels in a cell, along x and y, in which slow changes of light are computed. */
@@ -196,15 +198,20 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
   const luma = plane(width, height);
   const cheek = cheekColour(image, points);
   const noseY = frame.local(points, [NOSE_BASE])[0]!.y;
+  const far = farSide(points, frame);
   for (let i = 0; i < region.data.length; i++) {
     const at = indexIn(image, inside, i);
     const { x: u, y: v } = frame.toLocal(
       left + (i % width) + 0.5,
       top + Math.floor(i / width) + 0.5,
     );
-    luma.data[i] = 1 + lumaAt(image, at);
+    // A bright background beside a cheek makes no dark line of it.
+    luma.data[i] = face.data[i]! > 0.5 ? 1 + lumaAt(image, at) : 1;
     const { l, a, b } = labAt(image, at);
-    const other = Math.hypot((l - cheek.l) / 2, a - cheek.a, b - cheek.b);
+    const alike = Math.hypot((l - cheek.l) / 2, a - cheek.a, b - cheek.b);
+    const dim = Math.min(1, l / Math.max(1, cheek.l));
+    const shaded = Math.hypot((l - cheek.l) / 4, a - dim * cheek.a, b - dim * cheek.b);
+    const other = alike - far(u) * Math.max(0, alike - shaded);
     const isFree = face.data[i]! > 0.9 && lips.data[i]! < 0.05;
     bare.data[i] = isFree && nose.data[i]! < 0.5 ? 1 : 0;
     skin.data[i] = bare.data[i]! * (1 - smoothstep(...OTHER, other));
@@ -235,6 +242,18 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
     hued.data[i] = hued.data[i]! * isSkin;
   }
   return { box: inside, region: blur(region, 1.5), hued: blur(hued, 3), bare, skin, luma };
+}
+
+/**
+ * How far a place lies on the far side of a turned head, 0..1 over u: there the fold beside the mouth
+ * lies in deep shade at the outline of the face.
+ */
+function farSide(points: Landmarks, frame: MouthFrame): (u: number) => number {
+  const oval = frame.local(points, FACE_OVAL).map(({ x }) => x / frame.halfWidth);
+  const [left, right] = [-Math.min(...oval), Math.max(...oval)];
+  const turned = smoothstep(...FAR, Math.min(left, right));
+  const side = left < right ? -1 : 1;
+  return (u) => turned * smoothstep(0, 0.5 * frame.halfWidth, u * side);
 }
 
 /** Median L*a*b* of the cheeks. */
