@@ -23,7 +23,7 @@ import { type Box, cheekColour, flattenSizes, indexIn, OTHER } from './smile-fol
 const LEAST = 0.08;
 
 /** How far the lower lid of a broad smile sinks, share of the height of the eye. */
-const LID = 0.2;
+const LID = 0.28;
 /**
  * Mean height of both eyes in their widths: closed ones stay, and a wide one opens no further.
  * Measured: closed eyes that do not count as such have 0.19 and 0.21, those of a laugh 0.226 at
@@ -34,7 +34,7 @@ const IS_WIDE: readonly [number, number] = [0.31, 0.42];
 /** The share of the movement over the height of the eye: the iris moves less than the lid. */
 const EXPONENT = 1.6;
 /** How far the cheek of a broad smile sinks, widths of the eye. */
-const CHEEK = 0.07;
+const CHEEK = 0.1;
 /** Where it sinks most, widths of the eye below its lower lid, and how far that reaches. */
 const APEX = { down: 0.62, aside: 0.12, across: 0.85, along: 0.42 } as const;
 /** How far below the lid its movement ends, widths of the eye (sigma). */
@@ -43,7 +43,7 @@ const LID_REACH = 0.35;
 /** Bags and crow's feet between these sizes (sigma of a Gaussian, share of the face's height). */
 const SIZES: readonly [number, number] = [0.006, 0.05];
 /** How much of them a broad smile loses. */
-const FLATTENED = 0.72;
+const FLATTENED = 0.82;
 /** Difference from the cheeks' colour (a*, b*) of make-up and hair: that stays. */
 const MADE_UP: readonly [number, number] = [16, 26];
 /** How much lighter (L*) than the cheeks the white of an eye beyond the lid's landmarks is. */

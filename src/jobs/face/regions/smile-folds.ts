@@ -27,6 +27,8 @@ const HAIRY_HERE: readonly [number, number] = [12, 18];
 const SIZES: readonly [number, number] = [0.011, 0.1];
 /** How much of them is taken away. Without any of them a cheek looks painted. */
 const MOST = 0.86;
+/** How much of that a cheek loses higher up, where a smile has raised it. */
+const APPLE = 0.6;
 /** What is finer than a fold stays up to this luma, in units of the mean: pores, and no creases. */
 const FINEST = 1.8;
 /**
@@ -226,9 +228,12 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
     region.data[i] =
       within.data[i]! *
       (1 - Math.min(1, nose.data[i]!)) *
-      smoothstep(0.74 - 0.24 * isAbove, 0.96 - 0.16 * isAbove, r) *
+      smoothstep(0.74 - 0.32 * isAbove, 0.96 - 0.26 * isAbove, r) *
       smoothstep(2.4, 1.9, r) *
-      smoothstep(noseY - 0.8 * halfWidth, noseY - 0.3 * halfWidth, v) *
+      Math.max(
+        smoothstep(noseY - 0.8 * halfWidth, noseY - 0.3 * halfWidth, v),
+        APPLE * skin.data[i]! * smoothstep(noseY - 1.4 * halfWidth, noseY - 0.8 * halfWidth, v),
+      ) *
       smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
       // The dark points of the corners that a smile has pulled apart belong to it.
       (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
