@@ -1,6 +1,7 @@
 // Locates the seam between closed lips and moves the inner-lip landmarks onto it.
 import { type Curve, curveThrough, type Point } from '../imaging/curve.ts';
 import { blur } from '../imaging/mask.ts';
+import { cheapestPath } from '../imaging/path.ts';
 import { lumaAt } from '../imaging/colour.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import {
@@ -54,43 +55,24 @@ export function snapToLipSeam(image: RgbImage, points: Landmarks, frame: MouthFr
     }) as [number, number, number];
     return Math.min(above, below) - seam;
   };
-  const cost: Float32Array[] = [];
-  const from: Int16Array[] = [];
-  for (let column = 0; column < SEAM_COLUMNS; column++) {
-    const u = left + ((right - left) * column) / (SEAM_COLUMNS - 1);
-    const dark = Float32Array.from({ length: steps }, (_, k) => {
+  const columns = Array.from(
+    { length: SEAM_COLUMNS },
+    (_, column) => left + ((right - left) * column) / (SEAM_COLUMNS - 1),
+  );
+  const costs = columns.map((u) =>
+    Float32Array.from({ length: steps }, (_, k) => {
       const { x, y } = frame.toPicture(u, line(u) + offset(k));
       return sampleAt(luma, x - 0.5, y - 0.5) + ((0.6 * Math.abs(offset(k))) / reach) * 12;
-    });
-    const best = new Int16Array(steps);
-    const previous = cost.at(-1);
-    if (previous) {
-      for (let k = 0; k < steps; k++) {
-        let low = Infinity;
-        for (let j = Math.max(0, k - 3); j <= Math.min(steps - 1, k + 3); j++) {
-          const total = previous[j]! + 2.5 * (j - k) * (j - k);
-          if (total < low) {
-            low = total;
-            best[k] = j;
-          }
-        }
-        dark[k] = dark[k]! + low;
-      }
-    }
-    cost.push(dark);
-    from.push(best);
-  }
-  const path: Point[] = [];
-  let k = cost.at(-1)!.indexOf(Math.min(...cost.at(-1)!));
-  for (let column = SEAM_COLUMNS - 1; column >= 0; column--) {
-    const u = left + ((right - left) * column) / (SEAM_COLUMNS - 1);
+    }),
+  );
+  const path: Point[] = cheapestPath(costs, 2.5).map((k, column) => {
+    const u = columns[column]!;
     // Towards the corners the seam fades into skin, and the path is unreliable unless it is a dark
     // line.
     const end = Math.min(column, SEAM_COLUMNS - 1 - column) / SEAM_COLUMNS;
     const trust = Math.max(smoothstep(...ENDS, end), smoothstep(...LINE, depthAt(u, offset(k))));
-    path.push({ x: u, y: offset(k) * trust });
-    k = from[column]![k]!;
-  }
+    return { x: u, y: offset(k) * trust };
+  });
   const smooth = path.map(({ x }, i) => ({
     x,
     y: mean([-2, -1, 0, 1, 2].map((d) => path[clamp(i + d, 0, path.length - 1)]!.y)),
@@ -124,7 +106,7 @@ const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The luma of the picture, slightly blurred. */
-function lumaPlane(image: RgbImage): Plane {
+export function lumaPlane(image: RgbImage): Plane {
   const luma = plane(image.width, image.height);
   for (let i = 0; i < luma.data.length; i++) {
     luma.data[i] = lumaAt(image, i);
