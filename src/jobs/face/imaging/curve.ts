@@ -66,3 +66,15 @@ export function tabulated(curve: Curve, from: number, to: number): Curve {
     return table[i]! + (t - i) * (table[i + 1]! - table[i]!);
   };
 }
+
+/** The straight line through points by least squares: its slope, and the middle of the points. */
+export function lineThrough(points: readonly Point[]): { slope: number; middle: Point } {
+  const n = Math.max(1, points.length);
+  const middle = {
+    x: points.reduce((sum, { x }) => sum + x, 0) / n,
+    y: points.reduce((sum, { y }) => sum + y, 0) / n,
+  };
+  const spread = points.reduce((sum, { x }) => sum + (x - middle.x) ** 2, 0);
+  const along = points.reduce((sum, { x, y }) => sum + (x - middle.x) * (y - middle.y), 0);
+  return { slope: along / Math.max(1, spread), middle };
+}

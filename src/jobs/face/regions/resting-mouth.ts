@@ -1,27 +1,26 @@
 // Brings the lower face to rest: closes an open mouth, relaxes a smile, and makes the landmarks agree
 // with the picture.
-import { type Lab, labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
+import { lumaAt, lumaOf, median } from '../imaging/colour.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
-import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
-import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
+import { blur, dilate, polygonMask } from '../imaging/mask.ts';
+import { clamp, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { inpaint } from '../imaging/inpaint.ts';
 import {
   INNER_CORNERS,
   INNER_MIDDLES,
   LEFT_EYE,
   LOWER_INNER,
-  LOWER_OUTER,
   RIGHT_EYE,
   UPPER_INNER,
-  UPPER_OUTER,
   type Landmarks,
-  px,
-  py,
 } from '../detect/landmarks.ts';
+import { noiseSource } from '../imaging/noise.ts';
 import { MouthFrame } from './mouth-frame.ts';
+import { alongOpening, innerPolygon, isOpen, wholeOpening } from './mouth-opening.ts';
 import { snapToLipSeam } from './lip-seam.ts';
 import { snapToMoustache } from './moustache.ts';
 import { colourLips, lipColours } from './lip-colour.ts';
+import { snapToCorners, snapToOutline } from './lip-outline.ts';
 import { clearLipRim } from './lip-rim.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
@@ -73,11 +72,14 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
     completeUpperLip(relaxed, moved, lowerLip(relaxed, moved), smile);
     return { image: relaxed, points: moved, opening: undefined, gap, smile, raised: relax };
   }
-  const opening = wholeOpening(image, found, seen);
-  const points = alongOpening(found, frame, opening);
+  const wide = snapToCorners(image, found, frame);
+  const opening = wholeOpening(image, wide, seen);
+  const outlined = snapToOutline(image, wide, frame, opening);
+  const open = new MouthFrame(outlined);
+  const points = alongOpening(outlined, open, opening);
   const relax = Math.min(1, Math.max(gap / WIDE_GAP, smile));
-  const closer = new SmileCloser(points, frame, { relax, narrow, smile });
-  const closed = closer.warp(image, ...continuedLips(image, points, frame, opening));
+  const closer = new SmileCloser(points, open, { relax, narrow, smile });
+  const closed = closer.warp(image, ...continuedLips(image, points, open, opening));
   const moved = closer.move(points);
   const colours = lipColours(image, points, dilate(opening, 2));
   const softness = Math.max(1, 1 / scale);
@@ -111,7 +113,7 @@ const WIDE_GAP = 0.18;
 const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
 /** Width of a mouth at rest in eye distances, and by how much a smile's may shrink. */
 const NEUTRAL_WIDTH = 0.6;
-const LEAST_NARROW = 0.05;
+const LEAST_NARROW = 0;
 const MOST_NARROW = 0.12;
 
 // Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
@@ -136,219 +138,6 @@ function smileOf(points: Landmarks, frame: MouthFrame): number {
 function widthOf(points: Landmarks, frame: MouthFrame): number {
   const [a, b] = frame.local(points, [LEFT_EYE.outer, RIGHT_EYE.outer]) as [Point, Point];
   return (2 * frame.halfWidth) / Math.max(1, Math.hypot(b.x - a.x, b.y - a.y));
-}
-
-const at = (points: Landmarks, index: number): Point => ({
-  x: px(points, index),
-  y: py(points, index),
-});
-const innerPolygon = (points: Landmarks): Point[] => [
-  ...UPPER_INNER.map((i) => at(points, i)),
-  ...LOWER_INNER.toReversed().map((i) => at(points, i)),
-];
-const outerPolygon = (points: Landmarks): Point[] => [
-  ...UPPER_OUTER.map((i) => at(points, i)),
-  ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
-];
-
-/** Greatest height of the dark seam between closed lips, in widths of the mouth. */
-const THIN = 0.05;
-
-/**
- * Black and white: how much lighter than the lips the teeth are (L*; gloss between closed lips is
- * less), and the least gap that can be open (in widths of the mouth). Measured on 60 portraits
- * turned grey.
- */
-const GREY_TEETH = 7;
-const GREY_GAP = 0.055;
-
-/**
- * A gap that shows teeth in a part of it alone: how much lighter (L*) and less red (a*) than the lips
- * a tooth is, the least share of the gap, and the least gap in widths of the mouth.
- */
-const TOOTH = { lighter: 5, paler: 9, share: 0.2, gap: 0.06 } as const;
-
-/**
- * Whether the mouth is open. A wide gap always is. A narrow one is when it does not show lip: teeth
- * are less red, or of another colour under coloured light, and the cavity is darker.
- */
-function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
-  if (gap > 0.12) {
-    return true;
-  }
-  if (gap < 0.035) {
-    return false;
-  }
-  const inside: Lab[] = [];
-  const lips: Lab[] = [];
-  const outer = polygonMask(image.width, image.height, outerPolygon(points));
-  const near = dilate(opening, 2);
-  for (let i = 0; i < opening.data.length; i++) {
-    if (opening.data[i]! > 0.9) {
-      inside.push(labAt(image, i));
-    } else if (outer.data[i]! > 0.9 && near.data[i] === 0) {
-      lips.push(labAt(image, i));
-    }
-  }
-  if (inside.length < 12 || lips.length < 12) {
-    return gap > 0.08;
-  }
-  const [lip, shown] = [middle(lips), middle(inside)];
-  const darker = lip.l - shown.l;
-  const grey = Math.max(Math.abs(lip.a), Math.abs(shown.a)) < COLOURLESS;
-  if (
-    grey &&
-    gap > GREY_GAP &&
-    (gap > 0.09 ||
-      darker > 14 ||
-      quantile(
-        inside.map(({ l }) => l),
-        0.9,
-      ) -
-        lip.l >
-        GREY_TEETH)
-  ) {
-    return true;
-  }
-  // A seam far darker than the lips also measures as less red: that alone does not mean an open
-  // mouth.
-  if (gap <= THIN && darker > 15) {
-    return false;
-  }
-  const teeth = inside.filter(({ l, a }) => l > lip.l + TOOTH.lighter && a < lip.a - TOOTH.paler);
-  return (
-    (gap > TOOTH.gap && teeth.length > TOOTH.share * inside.length) ||
-    lip.a - shown.a > 5 ||
-    darker > (gap > 0.06 ? 14 : 22) ||
-    -darker > LIGHTER ||
-    isTinted(lip, shown)
-  );
-}
-
-const middle = (labs: readonly Lab[]): Lab => ({
-  l: median(labs.map(({ l }) => l)),
-  a: median(labs.map(({ a }) => a)),
-  b: median(labs.map(({ b }) => b)),
-});
-
-/**
- * Whether teeth show under coloured light: about as light as the lips, and clearly of another
- * colour.
- */
-const isTinted = (lip: Lab, shown: Lab): boolean =>
-  lip.l - shown.l < 8 && Math.hypot(lip.a - shown.a, lip.b - shown.b) > 12;
-
-// Inside the outline of the lips, a pixel that is less red (a*) or darker (L*) than the lips by
-// this much is not lip.
-const PALER = 7;
-const DARKER = 22;
-/**
- * The same for dark lips, share of their L*. Not where a moustache covers them: three quarters of the
- * pixels of bare lips have more than this a*.
- */
-const DARK_SHARE = 0.38;
-const REDDER_THAN_HAIR = 15;
-/** Black and white: teeth are this much lighter than the lips, L*. */
-const LIGHTER = 15;
-/** Below this |a*| of lips a picture counts as black and white. */
-const COLOURLESS = 6;
-
-/**
- * The opening as the colours show it, because the contour of FaceMesh may follow the edge of the
- * teeth or miss the corners. It grows from the contour over all that is not lip, up to the outline
- * of the lips.
- * @returns mask, 0..1
- */
-function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
-  const { width, height } = image;
-  const outline = polygonMask(width, height, outerPolygon(points));
-  const within = erode(outline, 1);
-  // The dark corners may lie a little outside the contour. Teeth do not; skin there is as pale as
-  // teeth.
-  const beyond = dilate(outline, 3);
-  // Pixels that are certainly lip: just inside the outline.
-  const inner = erode(outline, 3);
-  const sample: number[] = [];
-  for (let i = 0; i < outline.data.length; i++) {
-    if (within.data[i]! > 0.9 && inner.data[i]! < 0.9 && seen.data[i]! < 0.1) {
-      sample.push(i);
-    }
-  }
-  const samples = sample.map((i) => labAt(image, i));
-  const lip = middle(samples);
-  const shown = middle(
-    Array.from(seen.data.keys())
-      .filter((i) => seen.data[i]! > 0.9)
-      .map((i) => labAt(image, i)),
-  );
-  const isBare =
-    quantile(
-      samples.map(({ a }) => a),
-      0.25,
-    ) > REDDER_THAN_HAIR;
-  const darker = isBare ? Math.min(DARKER, DARK_SHARE * lip.l) : DARKER;
-  const byTint = shown.a > lip.a - PALER && isTinted(lip, shown);
-  const [tintA, tintB] = [shown.a - lip.a, shown.b - lip.b];
-  const belongs = (i: number): boolean => {
-    const { l, a, b } = labAt(image, i);
-    const tinted =
-      byTint && (a - lip.a) * tintA + (b - lip.b) * tintB > 0.5 * (tintA ** 2 + tintB ** 2);
-    const pale = tinted || (lip.a > COLOURLESS ? a < lip.a - PALER : l > lip.l + LIGHTER);
-    return within.data[i]! > 0.9
-      ? pale || l < lip.l - darker
-      : beyond.data[i]! > 0.1 && l < lip.l - 1.3 * darker;
-  };
-  const opening = plane(width, height);
-  opening.data.set(seen.data);
-  const stack: number[] = [];
-  for (let i = 0; i < seen.data.length; i++) {
-    if (seen.data[i]! > 0.5) {
-      stack.push(i);
-    }
-  }
-  for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
-    for (const j of [i - 1, i + 1, i - width, i + width]) {
-      if (opening.data[j]! > 0.5 || !belongs(j)) {
-        continue;
-      }
-      opening.data[j] = 1;
-      stack.push(j);
-    }
-  }
-  return opening;
-}
-
-/**
- * Moves the inner-lip landmarks outwards to the edge of the opening; never inwards, never over the
- * outer contour.
- */
-function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Landmarks {
-  const moved = points.slice();
-  for (const [inner, outer, direction] of [
-    [UPPER_INNER, UPPER_OUTER, -1],
-    [LOWER_INNER, LOWER_OUTER, 1],
-  ] as const) {
-    const border = curveThrough(frame.local(points, outer));
-    const shifts = frame.local(points, inner).map(({ x, y }) => {
-      const limit = 0.8 * Math.abs(border(x) - y);
-      let shift = 0;
-      for (let d = 0; d <= limit; d += 0.5) {
-        const { x: sx, y: sy } = frame.toPicture(x, y + direction * d);
-        if (sampleAt(opening, sx - 0.5, sy - 0.5) > 0.5) {
-          shift = d;
-        }
-      }
-      return shift;
-    });
-    inner.slice(1, -1).forEach((index, k) => {
-      const near = [shifts[k]!, shifts[k + 1]!, shifts[k + 2]!].toSorted((a, b) => a - b);
-      const { x, y } = frame.toLocal(px(points, index), py(points, index));
-      const to = frame.toPicture(x, y + direction * near[1]!);
-      moved[index * 3] = to.x;
-      moved[index * 3 + 1] = to.y;
-    });
-  }
-  return moved;
 }
 
 /**
@@ -382,6 +171,9 @@ function continuedLips(
   };
   const [above, below] = [fill(-1), fill(1)];
   redden(above, blur(unknown, 1.5), lowerLip(image, points, unknown));
+  const grain = grainOf(image, frame);
+  addGrain(above, unknown, grain, 1);
+  addGrain(below, unknown, grain, 2);
   return [above, below];
 }
 
@@ -408,6 +200,40 @@ function redden(image: RgbImage, where: Plane, lip: Rgb | undefined): void {
     const scale = Math.min(lumaAt(image, i), UPPER_LIGHT * light) / Math.max(1, light);
     for (let c = 0; c < 3; c++) {
       data[i * 3 + c] = data[i * 3 + c]! + share * (lip[c]! * scale - data[i * 3 + c]!) + 0.5;
+    }
+  }
+}
+
+/** Most grain that is drawn, luma. */
+const COARSEST = 6;
+
+/** The grain of the picture round the mouth: the median difference of a pixel from its neighbours. */
+function grainOf(image: RgbImage, frame: MouthFrame): number {
+  const found: number[] = [];
+  const reach = 1.6 * frame.halfWidth;
+  const [left, top] = [Math.floor(frame.x - reach), Math.floor(frame.y - reach)];
+  for (let y = Math.max(1, top); y < Math.min(image.height - 1, frame.y + reach); y += 2) {
+    for (let x = Math.max(1, left); x < Math.min(image.width - 1, frame.x + reach); x += 2) {
+      const i = y * image.width + x;
+      const near = [i - 1, i + 1, i - image.width, i + image.width];
+      found.push(
+        Math.abs(lumaAt(image, i) - near.reduce((sum, j) => sum + lumaAt(image, j), 0) / 4),
+      );
+    }
+  }
+  return Math.min(COARSEST, median(found));
+}
+
+/** Draws grain in the mask `where`: what was inpainted is smooth. */
+function addGrain(image: RgbImage, where: Plane, grain: number, seed: number): void {
+  const noise = noiseSource(seed);
+  for (let i = 0; i < where.data.length; i++) {
+    if (where.data[i]! > 0.15) {
+      // Its median difference from its neighbours is that of the picture.
+      const value = 1.9 * grain * noise();
+      for (let c = i * 3; c < i * 3 + 3; c++) {
+        image.data[c] = clamp(image.data[c]! + value + 0.5, 0, 255);
+      }
     }
   }
 }

@@ -1,0 +1,258 @@
+// Whether a mouth is open, and where: by its landmarks and by the colours between the lips.
+import { type Lab, labAt, median, quantile } from '../imaging/colour.ts';
+import { curveThrough, lineThrough, type Point } from '../imaging/curve.ts';
+import { dilate, erode, polygonMask } from '../imaging/mask.ts';
+import { clamp, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
+import {
+  LOWER_INNER,
+  LOWER_OUTER,
+  UPPER_INNER,
+  UPPER_OUTER,
+  type Landmarks,
+  px,
+  py,
+} from '../detect/landmarks.ts';
+import type { MouthFrame } from './mouth-frame.ts';
+
+const at = (points: Landmarks, index: number): Point => ({
+  x: px(points, index),
+  y: py(points, index),
+});
+/** The outline of the opening by the landmarks. */
+export const innerPolygon = (points: Landmarks): Point[] => [
+  ...UPPER_INNER.map((i) => at(points, i)),
+  ...LOWER_INNER.toReversed().map((i) => at(points, i)),
+];
+const outerPolygon = (points: Landmarks): Point[] => [
+  ...UPPER_OUTER.map((i) => at(points, i)),
+  ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
+];
+/** The part of the lower lip that begins at `share` of its thickness. */
+const lowerPolygon = (points: Landmarks, share: number): Point[] => [
+  ...LOWER_INNER.map((i, k) => {
+    const [inner, outer] = [at(points, i), at(points, LOWER_OUTER[k]!)];
+    return { x: inner.x + share * (outer.x - inner.x), y: inner.y + share * (outer.y - inner.y) };
+  }),
+  ...LOWER_OUTER.toReversed().map((i) => at(points, i)),
+];
+
+/** Greatest height of the dark seam between closed lips, in widths of the mouth. */
+const THIN = 0.05;
+
+/**
+ * Black and white: how much lighter than the lips the teeth are (L*; gloss between closed lips is
+ * less), and the least gap that can be open (in widths of the mouth). Measured on 60 portraits
+ * turned grey.
+ */
+const GREY_TEETH = 7;
+const GREY_GAP = 0.055;
+
+/**
+ * A gap that shows teeth in a part of it alone: how much lighter (L*) and less red (a*) than the lips
+ * a tooth is, the least share of the gap, and the least gap in widths of the mouth.
+ */
+const TOOTH = { lighter: 5, paler: 9, share: 0.2, gap: 0.06 } as const;
+
+/**
+ * Whether the mouth is open. A wide gap always is. A narrow one is when it does not show lip: teeth
+ * are less red, or of another colour under coloured light, and the cavity is darker.
+ */
+export function isOpen(image: RgbImage, points: Landmarks, opening: Plane, gap: number): boolean {
+  if (gap > 0.12) {
+    return true;
+  }
+  if (gap < 0.035) {
+    return false;
+  }
+  const inside: Lab[] = [];
+  const lips: Lab[] = [];
+  const outer = polygonMask(image.width, image.height, outerPolygon(points));
+  const near = dilate(opening, 2);
+  for (let i = 0; i < opening.data.length; i++) {
+    if (opening.data[i]! > 0.9) {
+      inside.push(labAt(image, i));
+    } else if (outer.data[i]! > 0.9 && near.data[i] === 0) {
+      lips.push(labAt(image, i));
+    }
+  }
+  if (inside.length < 12 || lips.length < 12) {
+    return gap > 0.08;
+  }
+  const [lip, shown] = [middle(lips), middle(inside)];
+  const darker = lip.l - shown.l;
+  const grey = Math.max(Math.abs(lip.a), Math.abs(shown.a)) < COLOURLESS;
+  if (
+    grey &&
+    gap > GREY_GAP &&
+    (gap > 0.09 ||
+      darker > 14 ||
+      quantile(
+        inside.map(({ l }) => l),
+        0.9,
+      ) -
+        lip.l >
+        GREY_TEETH)
+  ) {
+    return true;
+  }
+  // A seam far darker than the lips also measures as less red: that alone does not mean an open
+  // mouth.
+  if (gap <= THIN && darker > 15) {
+    return false;
+  }
+  const teeth = inside.filter(({ l, a }) => l > lip.l + TOOTH.lighter && a < lip.a - TOOTH.paler);
+  return (
+    (gap > TOOTH.gap && teeth.length > TOOTH.share * inside.length) ||
+    lip.a - shown.a > 5 ||
+    darker > (gap > 0.06 ? 14 : 22) ||
+    -darker > LIGHTER ||
+    isTinted(lip, shown)
+  );
+}
+
+const middle = (labs: readonly Lab[]): Lab => ({
+  l: median(labs.map(({ l }) => l)),
+  a: median(labs.map(({ a }) => a)),
+  b: median(labs.map(({ b }) => b)),
+});
+
+/**
+ * Whether teeth show under coloured light: about as light as the lips, and clearly of another
+ * colour.
+ */
+const isTinted = (lip: Lab, shown: Lab): boolean =>
+  lip.l - shown.l < 8 && Math.hypot(lip.a - shown.a, lip.b - shown.b) > 12;
+
+// Inside the outline of the lips, a pixel that is less red (a*) or darker (L*) than the lips by
+// this much is not lip.
+const PALER = 7;
+const DARKER = 22;
+/**
+ * The same for dark lips, share of their L*. Not where a moustache covers them: three quarters of the
+ * pixels of bare lips have more than this a*.
+ */
+const DARK_SHARE = 0.38;
+const REDDER_THAN_HAIR = 15;
+/** Black and white: teeth are this much lighter than the lips, L*. */
+const LIGHTER = 15;
+/** Below this |a*| of lips a picture counts as black and white. */
+const COLOURLESS = 6;
+
+/**
+ * Share of the lower lip by its landmarks that teeth may cover. What is as pale further down is the
+ * lip in another light.
+ */
+const CERTAIN = 0.3;
+
+/**
+ * The opening as the colours show it, because the contour of FaceMesh may follow the edge of the
+ * teeth or miss the corners. It grows from the contour over all that is not lip, up to the outline
+ * of the lips.
+ * @returns mask, 0..1
+ */
+export function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): Plane {
+  const { width, height } = image;
+  const outline = polygonMask(width, height, outerPolygon(points));
+  const within = erode(outline, 1);
+  // The dark corners may lie a little outside the contour. Teeth do not; skin there is as pale as
+  // teeth.
+  const beyond = dilate(outline, 3);
+  // Pixels that are certainly lip: just inside the outline.
+  const inner = erode(outline, 3);
+  const sample: number[] = [];
+  for (let i = 0; i < outline.data.length; i++) {
+    if (within.data[i]! > 0.9 && inner.data[i]! < 0.9 && seen.data[i]! < 0.1) {
+      sample.push(i);
+    }
+  }
+  const samples = sample.map((i) => labAt(image, i));
+  const lip = middle(samples);
+  const shown = middle(
+    Array.from(seen.data.keys())
+      .filter((i) => seen.data[i]! > 0.9)
+      .map((i) => labAt(image, i)),
+  );
+  const isBare =
+    quantile(
+      samples.map(({ a }) => a),
+      0.25,
+    ) > REDDER_THAN_HAIR;
+  const darker = isBare ? Math.min(DARKER, DARK_SHARE * lip.l) : DARKER;
+  const byTint = shown.a > lip.a - PALER && isTinted(lip, shown);
+  const [tintA, tintB] = [shown.a - lip.a, shown.b - lip.b];
+  const lower = polygonMask(width, height, lowerPolygon(points, CERTAIN));
+  const light = lightAlong(
+    samples,
+    sample.map((i) => i % width),
+  );
+  const belongs = (i: number): boolean => {
+    const { l, a, b } = labAt(image, i);
+    const lit = lip.l + light(i % width);
+    const tinted =
+      byTint && (a - lip.a) * tintA + (b - lip.b) * tintB > 0.5 * (tintA ** 2 + tintB ** 2);
+    const pale = lip.a > COLOURLESS ? a < lip.a - PALER : l > lip.l + LIGHTER;
+    return within.data[i]! > 0.9
+      ? tinted || (pale && lower.data[i]! < 0.5) || l < lit - darker
+      : beyond.data[i]! > 0.1 && l < lit - 1.3 * darker;
+  };
+  const opening = plane(width, height);
+  opening.data.set(seen.data);
+  const stack: number[] = [];
+  for (let i = 0; i < seen.data.length; i++) {
+    if (seen.data[i]! > 0.5) {
+      stack.push(i);
+    }
+  }
+  for (let i = stack.pop(); i !== undefined; i = stack.pop()) {
+    for (const j of [i - 1, i + 1, i - width, i + width]) {
+      if (opening.data[j]! > 0.5 || !belongs(j)) {
+        continue;
+      }
+      opening.data[j] = 1;
+      stack.push(j);
+    }
+  }
+  return opening;
+}
+
+/** Most by which lips are lighter in their middle than at a corner because of where the light is, L*. */
+const ONE_SIDED = 14;
+
+/** How much lighter than in the middle the lips are at `x`: the light may fall from one side. */
+function lightAlong(lips: readonly Lab[], xs: readonly number[]): (x: number) => number {
+  const { slope, middle: centre } = lineThrough(lips.map(({ l }, k) => ({ x: xs[k]!, y: l })));
+  return (x) => clamp(slope * (x - centre.x), -ONE_SIDED, ONE_SIDED);
+}
+
+/**
+ * Moves the inner-lip landmarks outwards to the edge of the opening; never inwards, never over the
+ * outer contour.
+ */
+export function alongOpening(points: Landmarks, frame: MouthFrame, opening: Plane): Landmarks {
+  const moved = points.slice();
+  for (const [inner, outer, direction] of [
+    [UPPER_INNER, UPPER_OUTER, -1],
+    [LOWER_INNER, LOWER_OUTER, 1],
+  ] as const) {
+    const border = curveThrough(frame.local(points, outer));
+    const shifts = frame.local(points, inner).map(({ x, y }) => {
+      const limit = 0.8 * Math.abs(border(x) - y);
+      let shift = 0;
+      for (let d = 0; d <= limit; d += 0.5) {
+        const { x: sx, y: sy } = frame.toPicture(x, y + direction * d);
+        if (sampleAt(opening, sx - 0.5, sy - 0.5) > 0.5) {
+          shift = d;
+        }
+      }
+      return shift;
+    });
+    inner.slice(1, -1).forEach((index, k) => {
+      const near = [shifts[k]!, shifts[k + 1]!, shifts[k + 2]!].toSorted((a, b) => a - b);
+      const { x, y } = frame.toLocal(px(points, index), py(points, index));
+      const to = frame.toPicture(x, y + direction * near[1]!);
+      moved[index * 3] = to.x;
+      moved[index * 3 + 1] = to.y;
+    });
+  }
+  return moved;
+}
