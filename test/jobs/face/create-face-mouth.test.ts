@@ -226,8 +226,9 @@ test('between dark lips nothing of the dark inside is left', async () => {
       ),
     );
   const lip = luma(9);
+  // The upper lip faces down: it is a sixth darker. The inside was half as light as the lips.
   for (const dy of [-7, -6, -5, -4, 4, 5, 6, 7]) {
-    assert.ok(luma(dy) > lip - 14, `luma ${luma(dy)} at ${dy}, lip ${lip}`);
+    assert.ok(luma(dy) > lip - 18, `luma ${luma(dy)} at ${dy}, lip ${lip}`);
   }
 });
 

@@ -22,9 +22,11 @@ import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { colourLips, lipColours } from '../../../src/jobs/face/regions/lip-colour.ts';
 import { clearLipRim } from '../../../src/jobs/face/regions/lip-rim.ts';
 import { snapToLipSeam } from '../../../src/jobs/face/regions/lip-seam.ts';
+import { snapToCorners, snapToOutline } from '../../../src/jobs/face/regions/lip-outline.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
 import { snapToMoustache } from '../../../src/jobs/face/regions/moustache.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
+import { wholeOpening } from '../../../src/jobs/face/regions/mouth-opening.ts';
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 
@@ -32,6 +34,7 @@ const SIZE = 512;
 const SKIN: Rgb = [205, 160, 135];
 const { landmarks } = syntheticParts();
 const nothing = plane(SIZE, SIZE);
+const MOUTH = new Set<number>([...MOUTH_CORNERS, ...INNER_CORNERS]);
 
 /** @returns skin, with `paint` where it gives a colour */
 function drawn(paint: (x: number, y: number) => Rgb | undefined): RgbImage {
@@ -127,7 +130,12 @@ describe('lips at rest', () => {
   test('fade into the skin as softly as an enlarged picture does', () => {
     const steepest = (softness: number): number => {
       const image = drawn(() => undefined);
-      const colours = { lower: [150, 60, 60] as Rgb, upper: [130, 50, 50] as Rgb, slope: 0 };
+      const colours = {
+        lower: [150, 60, 60] as Rgb,
+        upper: [130, 50, 50] as Rgb,
+        slope: 0,
+        seenAbove: 1,
+      };
       colourLips(image, landmarks, colours, 1, softness);
       const edge = Math.round(py(landmarks, LOWER_OUTER[5]));
       const green = (y: number): number => image.data[(y * SIZE + 256) * 3 + 1]!;
@@ -248,4 +256,120 @@ test('lips of a black and white portrait stay grey, and about as light', () => {
     assert.ok(r - Math.min(g, b) < 3, `${r}, ${g}, ${b}`);
   }
   assert.ok(lower[0] > 150, `${lower[0]} of 176`);
+});
+
+describe('an open mouth', () => {
+  const frame = new MouthFrame(landmarks);
+  const [left, right] = MOUTH_CORNERS;
+  const seamY = py(landmarks, left);
+
+  test('has its corners where the dark line between the lips ends, not in a fold', () => {
+    const beyond = 0.1 * frame.halfWidth;
+    const line = (rise: number): RgbImage =>
+      drawn((x, y) => {
+        const outside = Math.max(px(landmarks, left) - x, x - px(landmarks, right));
+        const middle = seamY - rise * Math.max(0, outside);
+        return outside < beyond && Math.abs(y + 0.5 - middle) < 2 ? [50, 20, 18] : undefined;
+      });
+    const width = (image: RgbImage): number => {
+      const moved = snapToCorners(image, landmarks, frame);
+      return px(moved, right) - px(moved, left);
+    };
+    const before = px(landmarks, right) - px(landmarks, left);
+    const wider = width(line(0)) - before;
+    assert.ok(Math.abs(wider - 2 * beyond) < 4, `wider by ${wider}, not by ${2 * beyond}`);
+    assert.ok(width(line(2)) - before < beyond, 'a fold of the cheek was taken for the line');
+    assert.equal(width(drawn(() => undefined)), before);
+  });
+
+  test('has its outline where the lips end, in any light, and keeps it if the lips are pale', () => {
+    const to = py(landmarks, LOWER_OUTER[5]) + 0.02 * frame.faceHeight;
+    const portrait = (lip: Rgb, darker: number): RgbImage =>
+      drawn((x, y) => {
+        const light = 1 - (darker * (x - 256)) / frame.halfWidth;
+        const [r, g, b] = y > py(landmarks, LOWER_INNER[5]) && y + 0.5 < to ? lip : SKIN;
+        return [r * light, g * light, b * light];
+      });
+    for (const darker of [0, 0.15]) {
+      const image = portrait([178, 98, 92], darker);
+      const moved = snapToOutline(image, landmarks, frame, nothing);
+      for (const index of [LOWER_OUTER[4], LOWER_OUTER[5], LOWER_OUTER[6]]) {
+        assert.ok(Math.abs(py(moved, index) - to) < 2, `${py(moved, index)} is not at ${to}`);
+      }
+      assert.equal(py(moved, LOWER_INNER[5]), py(landmarks, LOWER_INNER[5]));
+    }
+    const pale = snapToOutline(portrait(SKIN, 0), landmarks, frame, nothing);
+    assert.deepEqual(pale, landmarks);
+  });
+
+  test('does not count the lower lip as open where it is pale', () => {
+    const points = landmarks.slice();
+    for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !MOUTH.has(i))) {
+      points[index * 3 + 1]! += 20;
+    }
+    const seen = plane(SIZE, SIZE);
+    const [from, to] = [py(points, UPPER_INNER[5]), py(points, LOWER_INNER[5])];
+    const outer = py(points, LOWER_OUTER[5]);
+    const at = (share: number): number => Math.round(to + share * (outer - to));
+    for (let y = Math.ceil(from); y < to; y++) {
+      seen.data.fill(1, y * SIZE + 236, y * SIZE + 276);
+    }
+    const image = drawn((_, y) => {
+      const isGloss = y >= to && y < at(0.75);
+      return y > from && y < to ? [225, 215, 200] : isGloss ? [215, 160, 165] : [178, 88, 92];
+    });
+    const opening = wholeOpening(image, points, seen);
+    assert.equal(opening.data[at(0.5) * SIZE + 256], 0);
+    assert.equal(opening.data[Math.round((from + to) / 2) * SIZE + 256], 1);
+  });
+
+  test('gets back lips that it has rolled in', () => {
+    const points = landmarks.slice();
+    const [inner, outer] = [py(points, UPPER_INNER[5]), py(points, UPPER_OUTER[5])];
+    for (const index of UPPER_OUTER.filter((i) => !MOUTH.has(i))) {
+      points[index * 3 + 1]! += 0.6 * (inner - outer);
+    }
+    const thickness = (gap: number): number => {
+      const { seam, upper } = lipShape(points, frame, gap, 0.45);
+      return seam(0) - upper(0);
+    };
+    const [closed, open] = [thickness(0), thickness(0.2)];
+    assert.ok(open > 1.1 * closed && open < 1.8 * closed, `${open}, closed ${closed}`);
+  });
+
+  test('that closes has a seam that is darkest in the middle and fades at its ends', () => {
+    const points = landmarks.slice();
+    for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !MOUTH.has(i))) {
+      points[index * 3 + 1]! += 20;
+    }
+    const open = new MouthFrame(points);
+    const closer = new SmileCloser(points, open, { relax: 0, narrow: 0, smile: 0 });
+    const image = drawn(() => undefined);
+    closer.drawSeam(image, 1);
+    const [from, to] = INNER_CORNERS.map((i) => px(points, i)) as [number, number];
+    const darkest = (share: number): number => {
+      const x = Math.round((from + to) / 2 + (share * (to - from)) / 2);
+      const column = Array.from({ length: 80 }, (_, k) => Math.round(open.y) - 40 + k);
+      return Math.min(...column.map((y) => image.data[(y * SIZE + x) * 3 + 1]!));
+    };
+    assert.ok(darkest(0) < darkest(0.5), 'the seam is as dark beside its middle');
+    assert.ok(darkest(0.85) < darkest(0.5), 'the seam is not darker before the corner');
+    assert.ok(darkest(1.06) > 155, `the seam ends abruptly: ${darkest(1.06)}`);
+  });
+});
+
+test('an upper lip that was hidden has the colour of the lower one, not of the shadow at its edge', () => {
+  const lip: Rgb = [190, 96, 84];
+  const seam = py(landmarks, UPPER_INNER[5]);
+  const thin = 0.75 * (seam - py(landmarks, UPPER_OUTER[5]));
+  const unknown = plane(SIZE, SIZE);
+  const image = drawn((x, y) => {
+    if (y < seam && y > seam - thin) {
+      unknown.data[y * SIZE + x] = 1;
+    }
+    return inLowerLip(y) ? lip : y < seam && y > seam - 30 ? [96, 52, 44] : undefined;
+  });
+  const { upper, seenAbove } = lipColours(image, landmarks, unknown)!;
+  assert.ok(seenAbove < 0.35, `seen: ${seenAbove}`);
+  assert.ok(upper[0] > 0.78 * lip[0], `red ${upper[0]} of ${lip[0]}`);
 });

@@ -19,6 +19,7 @@ import { MouthFrame } from './mouth-frame.ts';
 
 /** Luma of the upper lip, share of the lower one's: it faces down. */
 const UPPER_LIGHT: readonly [number, number] = [0.74, 0.9];
+const TYPICAL_LIGHT = 0.84;
 /** Most luma of lips, share of the skin's. Not on dark skin, whose lower lips are often lighter. */
 const BELOW_SKIN = 0.88;
 const LIGHT_SKIN: readonly [number, number] = [90, 130];
@@ -32,10 +33,15 @@ const PALE: readonly [number, number] = [14, 44];
 const RICHER = 0.12;
 /** Blue of pale lips in units of green: more is taken away unless the skin has it too. */
 const LEAST_BLUE = 0.93;
+/** Pixels below this share of the lips' redness are gloss, if they are the paler half. */
+const GLOSS = 0.9;
 /** Least luma of lips, share of the skin's: what is darker is the inside of the mouth. */
 const DARKEST = 0.35;
 /** Share of the difference from the colour of lips at rest that is taken back. */
 const CORRECTED = 0.75;
+/** The same where hardly any of the upper lip was seen, and how much of it counts as seen. */
+const DRAWN = 0.92;
+const SHOWN: readonly [number, number] = [0.75, 0.35];
 /** Range of texture that stays, as a factor. */
 const TEXTURE: readonly [number, number] = [0.78, 1.24];
 
@@ -48,6 +54,8 @@ export interface LipColours {
   readonly lower: Rgb;
   /** Natural logarithm of the light per half width of the mouth, from left to right. */
   readonly slope: number;
+  /** How much of the upper lip the portrait shows, 0..1: the rest has been inpainted. */
+  readonly seenAbove: number;
 }
 
 /**
@@ -64,15 +72,12 @@ export function lipColours(
   const frame = new MouthFrame(points);
   const skin = skinOf(image, points);
   const darkest = DARKEST * lumaOf(...skin);
-  const seen = (inner: readonly number[], outer: readonly number[]): Seen[] =>
+  const within = (inner: readonly number[], outer: readonly number[]): Seen[] =>
     pixelsOf(image, frame, points, inner, outer).filter(
-      ({ i, r, t }) =>
-        unknown.data[i]! < 0.15 &&
-        t > 0.2 &&
-        t < 0.85 &&
-        Math.abs(r) < 0.65 &&
-        lumaAt(image, i) > darkest,
+      ({ r, t }) => t > 0.2 && t < 0.85 && Math.abs(r) < 0.65,
     );
+  const seen = (inner: readonly number[], outer: readonly number[]): Seen[] =>
+    within(inner, outer).filter(({ i }) => unknown.data[i]! < 0.15 && lumaAt(image, i) > darkest);
   const below = seen(LOWER_INNER, LOWER_OUTER);
   const above = seen(UPPER_INNER, UPPER_OUTER);
   if (below.length < 20) {
@@ -81,22 +86,32 @@ export function lipColours(
   // Highlights are the light's colour, and the edges skin's or the shadow's.
   const lumas = below.map(({ i }) => lumaAt(image, i));
   const [dark, bright] = [quantile(lumas, 0.12), quantile(lumas, 0.65)];
-  const trusted = below.filter((_, k) => lumas[k]! >= dark - 1 && lumas[k]! <= bright + 1);
+  const evenly = below.filter((_, k) => lumas[k]! >= dark - 1 && lumas[k]! <= bright + 1);
+  // Gloss is paler than the lip too.
+  const red = evenly.map(({ i }) => rednessAt(image, i));
+  const [pale, middle] = [quantile(red, 0.25), median(red)];
+  const least = Math.max(pale, Math.min(middle, GLOSS * quantile(red, 0.9)));
+  const trusted = evenly.filter((_, k) => red[k]! >= least - 1e-3);
   const own = typical(image, trusted);
   const lower = rich(own, skin);
   const light = lumaOf(...lower);
-  let upper = scaled(lower, 0.84);
+  const whole = within(UPPER_INNER, UPPER_OUTER).length;
+  const seenAbove = clamp(above.length / Math.max(1, whole), 0, 1);
+  let upper = scaled(lower, TYPICAL_LIGHT);
   if (above.length >= 20) {
     const found = typical(image, above);
     const isLip = clamp(1 - distance(found, own) / Math.max(6, distance(skin, own)), 0, 1);
-    const share = clamp(lumaOf(...found) / Math.max(1, lumaOf(...own)), ...UPPER_LIGHT);
+    const seenShare = clamp(lumaOf(...found) / Math.max(1, lumaOf(...own)), ...UPPER_LIGHT);
+    // Of a lip that is hardly seen there is only the edge, in the shadow of the opening.
+    const share =
+      seenShare + Math.max(0, TYPICAL_LIGHT - seenShare) * smoothstep(...SHOWN, seenAbove);
     const shown = scaled(
       rich(found, skin),
       (share * light) / Math.max(1, lumaOf(...rich(found, skin))),
     );
     upper = mix(scaled(lower, share), shown, 0.7 * isLip);
   }
-  return { upper, lower, slope: slopeOf(image, trusted) };
+  return { upper, lower, slope: slopeOf(image, trusted), seenAbove };
 }
 
 /**
@@ -108,7 +123,7 @@ export function lipColours(
 export function colourLips(
   image: RgbImage,
   points: Landmarks,
-  { upper, lower, slope }: LipColours,
+  { upper, lower, slope, seenAbove }: LipColours,
   amount: number,
   softness: number,
 ): void {
@@ -120,13 +135,15 @@ export function colourLips(
   ] as const) {
     const lip = pixelsOf(image, frame, points, inner, outer, soft);
     const mean = localMean(image, lip, Math.max(2, 0.024 * frame.faceHeight));
+    const drawn = isLow ? 0 : DRAWN * smoothstep(...SHOWN, seenAbove);
+    const share = Math.max(CORRECTED * amount, drawn);
     for (const [k, { i, r, t, edge }] of lip.entries()) {
       const light = (isLow ? lightBelow(r, t) : lightAbove(r, t)) * Math.exp(slope * r);
       const to = lumaOf(...base) * light;
       const from = lumaOf(mean[k * 3]!, mean[k * 3 + 1]!, mean[k * 3 + 2]!);
       // Hair over the lip is far darker, and stays.
       const bare = smoothstep(0.45, 0.65, from / Math.max(1, to));
-      const alpha = CORRECTED * amount * bare * edge;
+      const alpha = share * bare * edge;
       for (let c = 0; c < 3; c++) {
         const detail = clamp(image.data[i * 3 + c]! / Math.max(1, mean[k * 3 + c]!), ...TEXTURE);
         const colour = Math.min(255, base[c]! * light * detail);
@@ -248,6 +265,10 @@ function skinOf(image: RgbImage, points: Landmarks): Rgb {
   }
   return typical(image, seen);
 }
+
+/** Red in units of the mean of green and blue. */
+const rednessAt = ({ data }: RgbImage, i: number): number =>
+  (2 * data[i * 3]!) / Math.max(1, data[i * 3 + 1]! + data[i * 3 + 2]!);
 
 const typical = ({ data }: RgbImage, some: readonly { readonly i: number }[]): Rgb => {
   const channel = (c: number): number => median(some.map(({ i }) => data[i * 3 + c]!));

@@ -41,10 +41,16 @@ const LOWER: Lip = {
 const OWN = 0.65;
 /** Most that a lip grows when a smile closes: lips that doubled looked swollen. */
 const GROWN = 1.28;
+/**
+ * Lips that are thinner than this share of the typical thickness get it back, as far as they grow by
+ * no more than this: an open mouth has rolled them in.
+ */
+const LEAST = 0.84;
+const UNROLLED = 1.5;
 /** Most of the typical outline in that of the person. */
 const TYPICAL_OUTLINE = 0.8;
 /** The seam dips below the bow of the upper lip by this, and is as wide as this; half widths. */
-const DIP = 0.014;
+const DIP = 0.024;
 const DIP_WIDTH = 0.13;
 
 /** Lines of the lips at rest: v over u, in the mouth's coordinates before the corners move. */
@@ -87,7 +93,9 @@ export function lipShape(
       mean += own((k / 10) * halfWidth) / 11;
     }
     const relaxed = Math.min(OWN * lip.grown * mean + (1 - OWN) * lip.typical * eyes, GROWN * mean);
-    const rest = mean + stretched * (relaxed - mean);
+    const least = Math.min(LEAST * lip.typical * eyes, UNROLLED * mean);
+    const grown = mean + stretched * (relaxed - mean);
+    const rest = grown + opened * Math.max(0, least - grown);
     const typical = curveThrough(
       [...lip.profile.slice(1).toReversed(), ...lip.profile].map((value, k) => ({
         x: ((k - 10) / 10) * halfWidth,

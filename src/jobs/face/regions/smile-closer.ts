@@ -287,7 +287,8 @@ export class SmileCloser {
   }
 
   /**
-   * Draws the dark seam that closed lips have: in their own hue, finest at the corners.
+   * Draws the dark seam that closed lips have: in their own hue, darkest in its middle and before the
+   * corners, where it fades.
    * @param softness 1 in a sharp picture, more in an enlarged one
    */
   drawSeam(image: RgbImage, softness: number): void {
@@ -307,8 +308,13 @@ export class SmileCloser {
         if (Math.abs(distance) > 4) {
           continue;
         }
+        const along =
+          0.74 + 0.26 * Math.exp(-((r / 0.32) ** 2)) + 0.26 * Math.exp(-(((r - 0.86) / 0.13) ** 2));
         const dark =
-          strength * Math.exp((-distance * distance) / 1.8) * (1 - smoothstep(0.75, 1.1, r));
+          strength *
+          along *
+          Math.exp((-distance * distance) / 1.8) *
+          (1 - smoothstep(0.82, 1.05, r));
         const i = (y * image.width + x) * 3;
         const most = Math.max(1, image.data[i]!, image.data[i + 1]!, image.data[i + 2]!);
         for (let c = i; c < i + 3; c++) {
