@@ -181,8 +181,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const auto thinner = [&](float thick, float thin, float full) {
     return thick * (a.press * mix(thin, full, smoothstep(THIN_LIP * fh, FULL_LIP * fh, thick)));
   };
-  const float less_upper = thinner(c.upper_thick, .15f, .32f),
-              less_lower = thinner(c.lower_thick, .26f, .40f);
+  const float less_upper = thinner(c.upper_thick, .15f, .20f),
+              less_lower = thinner(c.lower_thick, .26f, .34f);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
