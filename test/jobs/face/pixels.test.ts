@@ -11,6 +11,8 @@ import {
 } from '../../../src/jobs/face/imaging/image.ts';
 import { inpaint } from '../../../src/jobs/face/imaging/inpaint.ts';
 import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
+import { FACE_OVAL } from '../../../src/jobs/face/detect/landmarks.ts';
+import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
 import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
 import { rgbToYuv } from '../../../src/jobs/face/imaging/patch.ts';
 import { native } from '../../../src/native/addon.ts';
@@ -203,4 +205,25 @@ test('the bright ridge beside a fold goes with it, and nothing beside the face c
       assert.equal(image.data[i * 3], before[i * 3], `${i % 512}, ${i >> 9}`);
     }
   }
+});
+
+test('on the far side of a turned head a fold in deep shade at the outline is softened', () => {
+  const { landmarks } = syntheticParts();
+  const frame = new MouthFrame(landmarks);
+  const points = landmarks.slice();
+  const outline = frame.x - 1.8 * frame.halfWidth;
+  for (const i of FACE_OVAL) {
+    points[i * 3] = Math.max(outline, points[i * 3]!);
+  }
+  const image = rgbImage(512, 512);
+  const y = Math.round(frame.y - 0.2 * frame.halfWidth);
+  for (let i = 0; i < 512 * 512; i++) {
+    const isFold = i % 512 < outline + 14 && Math.abs((i >> 9) - y) < 9;
+    const skin = isFold ? [70, 54, 47] : [205, 160, 140];
+    image.data.set(i % 512 < outline ? [240, 240, 255] : skin, i * 3);
+  }
+  const at = y * 512 + Math.round(outline) + 10;
+  const before = lumaAt(image, at);
+  softenFolds(image, points, 1);
+  assert.ok(lumaAt(image, at) > before + 50, `${before} became ${lumaAt(image, at)}`);
 });
