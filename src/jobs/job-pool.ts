@@ -59,10 +59,13 @@ export interface JobPool {
   close(): Promise<void>;
 }
 
-/** A step of a face takes 0.3 s of a core; a thread of the lowest priority may wait for one. */
-const STOP_GRACE_MS = 15_000;
-/** The same when the pool closes: a server that stops does not wait for long. */
-const CLOSE_GRACE_MS = 5000;
+/**
+ * A step of a face takes 0.3 s of a core, for which a thread of the lowest priority may wait long on
+ * a busy machine. By force only what hangs is ended, because that may cost the process.
+ */
+const STOP_GRACE_MS = 300_000;
+/** The same when the pool closes. Who ends a server may end it by SIGKILL before. */
+const CLOSE_GRACE_MS = 60_000;
 
 /**
  * Niceness of job threads (setpriority(2), per thread on Linux): the lowest priority, so that media

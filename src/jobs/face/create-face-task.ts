@@ -39,12 +39,13 @@ export default async function createFaceTask({
   stop,
 }: CreateFaceTask): Promise<CreateFaceResult> {
   try {
-    landmarker ??= FaceLandmarker.load();
+    // Before the first check: a thread that ends while it loads models aborts the process.
+    const loaded = await (landmarker ??= FaceLandmarker.load());
     const check = (): void => {
       checkStop(stop);
     };
     check();
-    return await createFace(image, { name, look, landmarker: await landmarker, check });
+    return await createFace(image, { name, look, landmarker: loaded, check });
   } catch (error) {
     if (error instanceof Stopped) {
       throw error;
