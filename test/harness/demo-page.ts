@@ -68,12 +68,14 @@ export const inkOf = (page: Page, selector: string): Promise<number> =>
 export async function checkStatsPanel(page: Page): Promise<void> {
   await textBecomes(page, '#stats-total', /^[\d.]+ ms of the 33 ms/);
   await textBecomes(page, '#stats-legend [data-stage=inference]', /[1-9]/);
-  const stages = await page.$$eval('#stats-legend li', (items) =>
-    items.map((item) => ({
-      name: (item as any).dataset.stage as string,
+  // Read at once: the page changes them together.
+  const { stages, totalMs } = await page.evaluate(() => ({
+    stages: [...document.querySelectorAll<HTMLElement>('#stats-legend li')].map((item) => ({
+      name: item.dataset.stage!,
       ms: Number.parseFloat(item.querySelector('b')!.textContent),
     })),
-  );
+    totalMs: Number.parseFloat(document.querySelector('#stats-total')!.textContent),
+  }));
   assert.deepEqual(
     stages.map(({ name }) => name),
     ['drain', 'features', 'inference', 'render', 'encode', 'packetize', 'send'],
@@ -86,7 +88,6 @@ export async function checkStatsPanel(page: Page): Promise<void> {
       stages.find(({ name }) => name === 'encode')!.ms > 0.1,
     JSON.stringify(stages),
   );
-  const totalMs = Number.parseFloat(await textOf(page, '#stats-total'));
   assert.ok(
     Math.abs(totalMs - stages.reduce((sum, { ms }) => sum + ms, 0)) < 0.6 + totalMs * 0.1,
     `${totalMs} ms is not the sum of ${JSON.stringify(stages)}`,
