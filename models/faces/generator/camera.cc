@@ -218,6 +218,9 @@ void drawStrands(const std::vector<Strand>& strands, const Studio& studio,
           continue;
         }
         out.colour[at] = mix(out.colour[at], g.colour, cover * alpha);
+        if (cover * alpha > .3f) {
+          out.depth[at] = std::min(out.depth[at], g.depth);
+        }
       }
     }
   }

@@ -21,5 +21,9 @@ void trace(const Head& head, const Studio& studio, const View& view, int samples
 void scatter(const View& view, Picture& out);
 void drawStrands(const std::vector<Strand>& strands, const Studio& studio,
                  const HairOcclusion& hair, const View& view, Picture& out);
+/** Blurs what is not as far away as the eyes, the backdrop apart. */
+void focus(const Head& head, const View& view, int samples, Picture& out);
+/** Spreads a small part of the light over what is near it in the picture. */
+void glow(Picture& out);
 /** Averages samples * samples pixels into one, and finishes the picture. @returns RGB */
 std::vector<unsigned char> develop(const Picture& picture, int samples, uint32_t seed);

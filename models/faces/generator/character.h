@@ -18,6 +18,8 @@ struct Sculpt {
         jowls = 0;
   /** How far the tip of the nose is raised, so that the nostrils are seen; decimetres. */
   float noseTip = 0;
+  /** Half the width of the shoulders with the arms, decimetres. */
+  float shoulders = 1.70f;
 };
 
 struct Character {
@@ -52,8 +54,10 @@ struct Character {
   bool glasses = false;
   uint32_t seed = 1;
   Sculpt sculpt{};
-  /** How far the corners of the mouth are raised, decimetres; the share by which they differ. */
+  /** Height of the corners of the mouth over its middle, decimetres; their difference, a share. */
   float smile = .01f, smirk = 0;
+  /** How deep the edge of the upper lip dips below the nose; less below a moustache. */
+  float bow = 1;
   /** Turn of the head, radians. */
   float yaw = 0, pitch = 0, roll = 0;
   /** Which side the key light is on: -1 or 1. */

@@ -12,9 +12,10 @@ Character ava() {
               .mouthWidth = 1.10f,
               .jawTaper = .15f,
               .chinTaper = .08f,
-              .cheeks = .03f};
+              .cheeks = .03f,
+              .shoulders = 1.72f};
   c.browThickness = .70f;
-  c.skin = {.60f, .35f, .25f};
+  c.skin = {.61f, .375f, .285f};
   c.lips = {.50f, .17f, .155f};
   c.iris = {.075f, .080f, .045f};
   c.hairRoot = {.060f, .022f, .010f};
@@ -29,12 +30,12 @@ Character ava() {
   c.backdropLight = {.60f, .56f, .52f};
   c.backdropDark = {.24f, .20f, .19f};
   c.yaw = .05f;
-  c.lipLine = .9f;
+  c.lipLine = .5f;
   c.parting = .20f;
   c.hairFall = -1.75f;
-  c.hairline = -.06f;
+  c.hairline = -.10f;
   c.seed = 11;
-  c.smile = .034f;
+  c.smile = .022f;
   c.smirk = .15f;
   c.roll = .018f;
   return c;
@@ -45,15 +46,16 @@ Character noah() {
   c.sculpt = {.faceWidth = .98f,
               .eyeSize = 1.06f,
               .mouthWidth = 1.12f,
-              .upperLip = 1.30f,
-              .lowerLip = .86f,
+              .upperLip = 1.08f,
+              .lowerLip = .78f,
               .jawTaper = .04f,
               .hollows = .025f,
-              .noseTip = .075f};
+              .noseTip = .075f,
+              .shoulders = 1.93f};
   c.browThickness = 1.25f;
   c.beard = .34f;
-  c.skin = {.55f, .31f, .22f};
-  c.lips = {.44f, .20f, .17f};
+  c.skin = {.56f, .335f, .25f};
+  c.lips = {.45f, .225f, .185f};
   c.iris = {.075f, .11f, .145f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
@@ -63,12 +65,15 @@ Character noah() {
   c.clothes = Clothes::kShirt;
   c.hair = Hair::kShort;
   c.lashes = .7f;
+  c.blush = .8f;
   c.backdropLight = {.50f, .56f, .60f};
   c.backdropDark = {.15f, .19f, .23f};
   c.yaw = -.04f;
+  c.hairline = -.06f;
   c.seed = 22;
-  c.smile = .008f;
+  c.smile = .018f;
   c.smirk = -0.25f;
+  c.bow = 0;
   c.roll = -0.015f;
   return c;
 }
@@ -82,11 +87,12 @@ Character mei() {
               .jawTaper = .08f,
               .chinTaper = .06f,
               .upperLid = -.004f,
-              .cheeks = .03f};
+              .cheeks = .03f,
+              .shoulders = 1.70f};
   c.browThickness = .8f;
   c.age = .10f;
   c.freckles = .14f;
-  c.skin = {.60f, .37f, .26f};
+  c.skin = {.60f, .385f, .285f};
   c.lips = {.46f, .15f, .14f};
   c.iris = {.085f, .045f, .022f};
   c.hairRoot = {.006f, .0052f, .0055f};
@@ -96,7 +102,7 @@ Character mei() {
   c.cloth2 = {.62f, .60f, .56f};
   c.clothes = Clothes::kTurtleneck;
   c.hair = Hair::kBob;
-  c.blush = .8f;
+  c.blush = 1.05f;
   c.lashes = 1.1f;
   c.makeup = .3f;
   c.backdropLight = {.42f, .52f, .50f};
@@ -106,11 +112,11 @@ Character mei() {
   c.lidCrease = .45f;
   c.hairline = -.04f;
   c.hairFall = -.70f;
-  c.exposure = .95f;
+  c.exposure = .90f;
   c.seed = 33;
-  c.smile = .018f;
+  c.smile = .024f;
   c.lipLine = .33f;
-  c.smirk = -0.2f;
+  c.smirk = -.1f;
   c.roll = -0.018f;
   return c;
 }
@@ -124,9 +130,10 @@ Character samuel() {
               .lowerLip = .82f,
               .cheekbones = .02f,
               .jawTaper = .05f,
-              .noseTip = .05f};
+              .noseTip = .05f,
+              .shoulders = 1.97f};
   c.browThickness = 1.1f;
-  c.skin = {.185f, .088f, .053f};
+  c.skin = {.188f, .091f, .056f};
   c.lips = {.165f, .066f, .056f};
   c.iris = {.045f, .022f, .012f};
   c.blush = .5f;
@@ -144,9 +151,10 @@ Character samuel() {
   c.backdropDark = {.22f, .16f, .12f};
   c.yaw = -.03f;
   c.exposure = 1.15f;
+  c.hairline = -.04f;
   c.seed = 44;
   c.lipLine = .33f;
-  c.smile = .014f;
+  c.smile = .012f;
   c.smirk = .15f;
   c.roll = .012f;
   return c;
@@ -156,11 +164,13 @@ Character priya() {
   Character c{.id = "priya"};
   c.sculpt = {.faceWidth = .97f,
               .eyeSize = 1.10f,
-              .mouthWidth = 1.10f,
-              .jawTaper = .12f,
-              .chinTaper = .10f};
+              .mouthWidth = 1.06f,
+              .cheekbones = .03f,
+              .jawTaper = .10f,
+              .chinTaper = .10f,
+              .shoulders = 1.72f};
   c.browThickness = 1.05f;
-  c.skin = {.33f, .170f, .104f};
+  c.skin = {.33f, .177f, .113f};
   c.lips = {.31f, .095f, .088f};
   c.iris = {.055f, .028f, .014f};
   c.hairRoot = {.011f, .008f, .007f};
@@ -178,12 +188,12 @@ Character priya() {
   c.parting = -.06f;
   c.hairFall = -1.55f;
   c.hairBehind = -1;
-  c.hairline = -.05f;
+  c.hairline = -.10f;
   c.lightSide = 1;
-  c.lipLine = .9f;
+  c.lipLine = .5f;
   c.exposure = 1.06f;
   c.seed = 66;
-  c.smile = .026f;
+  c.smile = .018f;
   c.smirk = .2f;
   c.roll = .021f;
   return c;
@@ -196,11 +206,12 @@ Character walter() {
               .mouthWidth = 1.08f,
               .jawTaper = .04f,
               .jowls = .03f,
-              .noseTip = .075f};
+              .noseTip = .075f,
+              .shoulders = 1.90f};
   c.browThickness = 1.3f;
   c.age = .62f;
   c.beard = .24f;
-  c.skin = {.62f, .37f, .28f};
+  c.skin = {.61f, .385f, .30f};
   c.lips = {.44f, .21f, .19f};
   c.iris = {.10f, .15f, .18f};
   c.hairRoot = {.22f, .215f, .21f};
@@ -211,13 +222,13 @@ Character walter() {
   c.clothes = Clothes::kTurtleneck;
   c.hair = Hair::kReceding;
   c.lashes = .6f;
-  c.blush = 1.1f;
+  c.blush = .65f;
   c.backdropLight = {.44f, .50f, .56f};
   c.backdropDark = {.14f, .17f, .20f};
   c.yaw = .04f;
   c.lightSide = 1;
   c.seed = 77;
-  c.smile = .032f;
+  c.smile = .020f;
   c.smirk = .3f;
   c.roll = -0.012f;
   return c;
@@ -225,8 +236,12 @@ Character walter() {
 
 Character ruth() {
   Character c{.id = "ruth"};
-  c.sculpt = {
-      .faceWidth = .98f, .eyeSize = 1.14f, .mouthWidth = 1.06f, .jawTaper = .06f, .jowls = .02f};
+  c.sculpt = {.faceWidth = .98f,
+              .eyeSize = 1.14f,
+              .mouthWidth = 1.06f,
+              .jawTaper = .06f,
+              .jowls = .02f,
+              .shoulders = 1.70f};
   c.browThickness = .75f;
   c.age = .68f;
   c.skin = {.64f, .41f, .32f};
@@ -243,14 +258,15 @@ Character ruth() {
   c.hairFall = -.55f;
   c.parting = -.22f;
   c.lashes = .7f;
+  c.blush = .75f;
   c.glasses = true;
   c.backdropLight = {.52f, .50f, .58f};
   c.backdropDark = {.18f, .17f, .22f};
   c.yaw = .04f;
-  c.hairline = -.05f;
+  c.hairline = -.08f;
   c.lightSide = 1;
   c.seed = 55;
-  c.smile = .036f;
+  c.smile = .024f;
   c.smirk = -0.2f;
   c.roll = .018f;
   return c;
@@ -265,9 +281,10 @@ Character amara() {
               .jawTaper = .12f,
               .chinTaper = .10f,
               .upperLid = -.014f,
-              .lowerLid = -.004f};
+              .lowerLid = -.004f,
+              .shoulders = 1.70f};
   c.age = .06f;
-  c.skin = {.125f, .058f, .034f};
+  c.skin = {.133f, .062f, .037f};
   c.lips = {.135f, .044f, .038f};
   c.gloss = .85f;
   c.iris = {.035f, .018f, .010f};
@@ -287,10 +304,11 @@ Character amara() {
   c.yaw = .05f;
   c.lightSide = 1;
   c.hairAmount = 1;
-  c.exposure = 1.25f;
+  c.exposure = 1.58f;
+  c.hairline = -.06f;
   c.seed = 88;
-  c.lipLine = .9f;
-  c.smile = .028f;
+  c.lipLine = .5f;
+  c.smile = .018f;
   c.smirk = .2f;
   c.roll = -0.018f;
   return c;

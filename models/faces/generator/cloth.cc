@@ -35,6 +35,11 @@ float openingAt(const Character& c, float y) {
 
 namespace {
 
+/** No garment reaches higher. */
+constexpr float kHighest = -.8f;
+/** Between points whose relief is compared, to find its slope. */
+constexpr float kStep = .004f;
+
 /** How far a point is inside the garment: negative where it is cut away. */
 float coverage(const Head& head, Material layer, Vec3 p) {
   const float inside = insideNeckline(head, layer, p);
@@ -66,40 +71,35 @@ void relax(Quads& quads, int rounds) {
   }
 }
 
-/** @returns the height of soft folds: from the shoulders down, and towards the armpits */
-float foldsAt(Vec3 q) {
-  const float bent = noise(q * 1.3f);
-  // Ridges are narrow, hollows wide.
-  const auto ridged = [](float n) { return sq(1 - std::fabs(2 * n - 1)); };
-  const float hanging = ridged(noise({q.x * 1.9f + .7f * q.y + 1.6f * bent, q.y * .5f, q.z * .8f}));
-  const float pulled = ridged(noise({q.x * 2.4f - 2.0f * q.y, q.y * .9f + .8f * q.x, q.z + bent}));
-  const float broad = fbm({q.x * 1.7f, q.y * .8f, q.z}) - .44f;
-  return .052f * (hanging - .4f) + .030f * (pulled - .4f) + .05f * broad;
-}
-
-/** @returns how near a point is to the seam of the sleeve, 0 to 1 */
-float sleeveSeam(Vec3 p) {
-  const float x = 1.42f + .10f * sq(p.y + 2.1f);
-  return gaussian(std::fabs(p.x), x, .022f) * smoothstep(-.9f, -.5f, p.z);
+/** Leaves out the head, whose faces are cut anyway, and makes the rest finer. */
+Quads bodyOf(Quads quads) {
+  const auto isHead = [&](const std::array<int, 4>& face) {
+    return std::all_of(face.begin(), face.end(), [&](int corner) {
+      return quads.vertices[size_t(corner)].rest.y > kHighest;
+    });
+  };
+  quads.faces.erase(std::remove_if(quads.faces.begin(), quads.faces.end(), isHead),
+                    quads.faces.end());
+  return subdivide(quads);
 }
 
 void addLayer(Quads quads, const Head& head, Material layer, float thickness, Mesh& out) {
   const Character& c = head.character();
   const bool isTailored = c.clothes == Clothes::kBlazer && layer == Material::kCloth;
   relax(quads, isTailored ? 22 : 14);
+  quads = bodyOf(std::move(quads));
   computeNormals(quads);
   for (Vertex& v : quads.vertices) {
     const float inside = coverage(head, layer, v.rest);
-    const float folds = foldsAt(v.at + Vec3{float(c.seed), 0, 0}) * (isTailored ? .55f : 1.f);
-    float offset = thickness + folds * smoothstep(.05f, .6f, inside);
+    float offset = thickness + foldsAt(head, v.rest) * smoothstep(.05f, .5f, inside);
     if (isTailored) {
       // Padded shoulders.
+      const float pad = .84f * c.sculpt.shoulders;
       offset +=
-          .07f * gaussian(std::fabs(v.rest.x), 1.45f, .35f) * smoothstep(-2.1f, -1.6f, v.rest.y);
+          .06f * gaussian(std::fabs(v.rest.x), pad, .35f) * smoothstep(-2.2f, -1.7f, v.rest.y);
     }
-    offset -= .018f * sleeveSeam(v.rest);
     v.at = v.at + v.normal * offset;
-    v.masks = {v.rest.y > -.8f ? -1.f : inside, 0, 0};
+    v.masks = {v.rest.y > kHighest ? -1.f : inside, 0, 0};
   }
   computeNormals(quads);
   out.add(quads, layer);
@@ -127,21 +127,17 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     out.albedo = {.025f, .018f, .016f};
     gloss = {.22f, .12f, .6f, 1.6f};
   } else {
-    // Threads of a weave or a knit (2 mm), or ribs (4 mm); and a little lint.
-    const bool isWoven = c.clothes == Clothes::kBlazer || c.clothes == Clothes::kShirt;
     const bool isRib = at.masks[2] > .5f;
-    const float around = std::atan2(p.x, p.z + .9f) * 1.1f + .3f * p.x;
-    const float u = around * (isRib     ? 150.f
-                              : isWoven ? 560.f
-                                        : 400.f),
-                v = p.y * (isWoven ? 310.f : 220.f);
-    const float knit = std::sin(u) * std::sin(v + 1.2f * std::fabs(std::sin(u * .5f)));
-    const float thread = isRib     ? .8f * std::sin(u) + .2f * std::sin(v)
-                         : isWoven ? .5f * std::sin(u + v)
-                                   : .6f * knit;
+    Thread thread = threadAt(head, p, isRib);
+    if (!isRib) {
+      // Seen from the side, threads are finer than a pixel.
+      const float seen = smoothstep(.25f, .75f, dot(at.normal, view));
+      thread = {seen * thread.shade, seen * thread.x, seen * thread.y};
+    }
     const float lint = fbm(p * 60) - .44f;
-    out.albedo = (material == Material::kCloth ? c.cloth : c.cloth2) *
-                 (1 + (isRib ? .10f : .05f) * thread + .16f * lint + .08f * (fbm(p * 3) - .44f));
+    out.albedo =
+        (material == Material::kCloth ? c.cloth : c.cloth2) *
+        (1 + (isRib ? .10f : .09f) * thread.shade + .16f * lint + .08f * (fbm(p * 3) - .44f));
     if (c.clothes == Clothes::kShirt && p.z > 0 && at.masks[2] < .5f && p.y < -1.95f) {
       // The strip that closes a shirt, and its buttons.
       const float height = (p.y + 2.06f) / .36f;
@@ -150,9 +146,17 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
       out.albedo = mix(out.albedo * (1 - .40f * gaussian(std::fabs(p.x), .085f, .006f)),
                        Vec3{.55f, .53f, .50f}, button);
     }
-    const bool isThick = c.clothes == Clothes::kTurtleneck;
-    const float relief = isRib ? .22f : isWoven ? .05f : isThick ? .14f : .08f;
-    n = normalize(n + Vec3{relief * std::cos(u), .04f * std::cos(v), 0} +
+    // The slope of the relief, along the surface.
+    Vec3 slope{0, 0, 0};
+    if (!isRib) {
+      const float height = reliefAt(head, p);
+      slope = Vec3{reliefAt(head, p + Vec3{kStep, 0, 0}) - height,
+                   reliefAt(head, p + Vec3{0, kStep, 0}) - height,
+                   reliefAt(head, p + Vec3{0, 0, kStep}) - height} *
+              (1 / kStep);
+      slope = slope - at.normal * dot(slope, at.normal);
+    }
+    n = normalize(n - slope + Vec3{thread.x, thread.y, 0} +
                   Vec3{noise(p * 90) - .5f, noise(p * 90 + Vec3{7, 7, 7}) - .5f, 0} * .10f);
   }
   const Lighting light = studio.light(at.at, at.normal, n, n, view, gloss, samples, random);

@@ -8,3 +8,13 @@ float insideNeckline(const Head& head, Material layer, Vec3 p);
 float openingAt(const Character& c, float y);
 /** Adds the collar, hem or lapels of a garment. @param garment its surface, before it is cut */
 void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out);
+
+/** @returns how far folds move a garment outwards at a point of the body, decimetres */
+float foldsAt(const Head& head, Vec3 p);
+/** @returns the height of seams, puckers and small wrinkles at a point of the body, decimetres */
+float reliefAt(const Head& head, Vec3 p);
+/** Threads at a point: brightness about 0, and how they tilt the normal in x and y. */
+struct Thread {
+  float shade, x, y;
+};
+Thread threadAt(const Head& head, Vec3 p, bool isRib);

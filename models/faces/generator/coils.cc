@@ -83,7 +83,7 @@ std::vector<Vec3> growAxis(const Head& head, const Coils& style, Vec3 root, floa
 
 /** @returns whether hair would lie on the forehead, where its shadow moves with the brows */
 bool isOverForehead(const Head& head, const std::vector<Vec3>& axis) {
-  const float line = .07f + .56f * (head.landmarks().crown - .07f);
+  const float line = .07f + .56f * (head.landmarks().crown - .07f) + head.character().hairline;
   return std::any_of(axis.begin(), axis.end(), [&](Vec3 p) {
     return p.z > .2f && p.y < line - .5f * sq(p.x) && std::fabs(p.x) < .50f;
   });
@@ -102,6 +102,9 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
     return;
   }
   const float inside = smoothstep(-.02f, .12f, insideHairline(head, root));
+  if (c.hair == Hair::kAfro && random.uniform() > inside) {
+    return;  // a whole coil before the others would stand alone on the forehead
+  }
   const float share = hairLength(head, root);
   const float length = style.length * c.hairAmount * share * mix(.35f, 1.f, inside) *
                        std::exp(.20f * random.normal());

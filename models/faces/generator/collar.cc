@@ -5,6 +5,8 @@
 namespace {
 
 constexpr float kTurn = 6.2831853f;
+/** Where the collars of shirts and jackets begin, by the angle about the neck, radians. */
+constexpr float kShirtFrom = .40f, kJacketFrom = .97f;
 
 /** A place of a collar's cross-section: above the neckline, and outwards from the garment. */
 struct Spot {
@@ -183,8 +185,10 @@ std::vector<Spot> shirtLeaf(float angle) {
 std::vector<Spot> jacketLeaf(float angle) {
   // Towards its ends it narrows into the fold of the lapel.
   const float front = .5f + .5f * std::cos(angle);
-  const float end = smoothstep(.86f, 1.2f, std::min(angle, kTurn - angle));
-  return leaf(.11f - .06f * sq(front), mix(-.02f, -.19f, end), .012f);
+  const float from = std::min(angle, kTurn - angle),
+              end = smoothstep(kJacketFrom - .1f, 1.2f, from);
+  const float fold = (.11f - .06f * sq(front)) * smoothstep(kJacketFrom - .05f, 1.14f, from);
+  return leaf(fold, mix(-.02f, -.19f, end), .012f);
 }
 
 void addLapel(const Surface& surface, const Character& c, float side, float top, Mesh& out) {
@@ -219,7 +223,6 @@ void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out
     addBand(surface, 0, kTurn, false, layer, hem, out);
     return;
   }
-  constexpr float kShirtFrom = .40f, kJacketFrom = .88f;
   switch (head.character().clothes) {
     case Clothes::kCrew:
       addBand(surface, 0, kTurn, true, layer, ribbed, out);

@@ -35,7 +35,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
-  Vec3 albedo = mix(Vec3{.40f, .375f, .36f}, Vec3{.46f, .30f, .27f}, clamp01(corner * 1.3f));
+  Vec3 albedo = mix(Vec3{.50f, .475f, .46f}, Vec3{.50f, .34f, .31f}, clamp01(corner * 1.3f));
   // Dark skin is exposed longer, and its whites are darker, too.
   albedo = albedo * std::pow(c.exposure, -1.8f);
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
@@ -75,10 +75,10 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
   // Light spreads inside the eye, so shadows on it are soft. The lid and its lashes darken the top.
   const float under =
-      smoothstep(-.012f, .080f, below) * mix(.6f, 1.f, smoothstep(-.005f, .02f, above));
+      smoothstep(-.014f, .062f, below) * mix(.5f, 1.f, smoothstep(-.005f, .038f, above));
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
-  out.diffuse = light.diffuse * (mix(.20f, .92f, under) * (1 - .45f * clamp01(corners)));
+  out.diffuse = light.diffuse * (mix(.34f, .88f, under) * (1 - .45f * clamp01(corners)));
   const Vec3 least = Vec3{.44f, .40f, .39f} * (rim * smoothstep(.0f, .03f, below));
   out.diffuse = {std::max(out.diffuse.x, least.x), std::max(out.diffuse.y, least.y),
                  std::max(out.diffuse.z, least.z)};
@@ -103,7 +103,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   out.added = out.added + studio.room(mirror) * (fresnel * .35f * under);
   // Tears stand along the lower lid.
   out.added = out.added + Vec3{.8f, .82f, .85f} *
-                              (.16f * gaussian(above, .003f, .0035f) *
+                              (.13f * gaussian(above, .003f, .0035f) *
                                (.6f + .4f * noise({p.x * 40, 1, 1})) * length(light.diffuse));
   return out;
 }

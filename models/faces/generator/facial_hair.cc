@@ -36,7 +36,7 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       const float t = random.uniform();  // 0 at the nose, 1 at the tail
       const float x = eye.x - .175f + .345f * t;
       const float arch = eye.y + .158f + c.browHeight + .050f * std::sin(2.3f * std::pow(t, 1.1f)) -
-                         .040f * t * t + (c.browAngle + .03f) * (t - .4f) + (side > 0 ? .004f : 0);
+                         .040f * t * t + (c.browAngle + .055f) * (t - .4f) + (side > 0 ? .004f : 0);
       const float half = .037f * c.browThickness * (1 - .70f * smoothstep(.35f, 1.f, t)) *
                          (.65f + .35f * smoothstep(0.f, .18f, t));
       const float v = clampTo(random.normal() * .70f, -1.7f, 1.7f);
@@ -113,15 +113,20 @@ Vec3 beardDirection(const Landmarks& m, Vec3 p) {
 /** How far hairs of the moustache and of the beard reach over the edge of the lips, decimetres. */
 constexpr float kOverUpperLip = .010f, kOverLowerLip = .007f;
 
-/** Adds one hair. It ends at the edge of the lips. */
-void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& random,
+/**
+ * Adds one hair. It ends at the edge of the lips.
+ * @param thick 0 at the border of the beard to 1: hairs there are finer, lighter and lie flatter,
+ * so that none looks like a dot
+ */
+void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, float thick, Random& random,
                   std::vector<Strand>& out) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
   Vec3 dir = beardDirection(m, root);
   dir = normalize(dir - n * dot(dir, n));
-  dir = normalize(dir + n * random.between(.12f, .5f) + scattered(random) * .16f);
-  const Vec3 bend = scattered(random) * (c.hair == Hair::kAfro ? .55f : .12f);
+  dir = normalize(dir + n * (random.between(.10f, .46f) * mix(.35f, 1.f, thick)) +
+                  scattered(random) * .14f);
+  const Vec3 bend = scattered(random) * (c.hair == Hair::kAfro ? mix(.22f, .45f, thick) : .12f);
   const float overLip = random.uniform();
   const int steps = 8;
   Strand s;
@@ -141,11 +146,12 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, Random& ran
   const bool isGrey = random.uniform() < c.grey * .6f;
   const Vec3 colour =
       mix(c.brow, c.hairRoot * (isGrey ? 1.35f : .9f), c.grey) * std::exp(.28f * random.normal());
-  // Roots lie in the shadow of the others.
-  s.root = colour * .55f;
-  s.tip = colour * 1.15f;
-  s.radius = .0010f * random.between(.65f, 1.15f);
-  s.taper = .35f;
+  // Roots lie in the shadow of the others, where there are others.
+  const float faded = .42f * (1 - thick);
+  s.root = mix(colour * mix(1.f, .55f, thick), c.skin * .7f, faded);
+  s.tip = mix(colour * 1.15f, c.skin * .7f, faded);
+  s.radius = .0010f * random.between(.65f, 1.15f) * mix(.50f, 1.f, thick);
+  s.taper = .25f;
   s.onSkin = true;
   out.push_back(std::move(s));
 }
@@ -176,13 +182,13 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     }
     // Longest at the chin, short towards its borders.
     const float chin = smoothstep(m.mouth.y + .05f, m.chin + .08f, root.y);
-    const float thick = smoothstep(.1f, .7f, beardMask(head, root));
+    const float thick = smoothstep(.06f, .62f, beardMask(head, root));
     const float below = smoothstep(m.chin + .02f, m.chin - .18f, root.y + .25f * std::fabs(x));
     const float length =
-        c.beard * mix(.14f, .26f, chin) * mix(.45f, 1.f, thick) * (1 - .65f * below) *
+        c.beard * mix(.14f, .26f, chin) * mix(.34f, 1.f, thick) * (1 - .65f * below) *
         (1 - .5f * smoothstep(.30f, .50f, std::fabs(x)) * smoothstep(m.mouth.y, m.chin, y)) *
         random.between(.5f, 1.25f);
-    addBeardHair(head, root, n, length, random, out);
+    addBeardHair(head, root, n, length, thick, random, out);
   }
 }
 
@@ -199,7 +205,7 @@ float beardMask(const Head& head, Vec3 p) {
   // Cheeks: below a line that sags from the sideburn to the moustache.
   const float out = clamp01((ax - m.mouthHalf) / (.62f - m.mouthHalf));
   const float line = mix(mouth + .09f, m.earTop - .30f, out * out) - .05f * std::sin(3.14f * out);
-  const float cheek = smoothstep(.07f, -.15f, p.y - line + patchy);
+  const float cheek = smoothstep(.10f, -.17f, p.y - line + patchy);
   // From the sideburn down the jaw.
   const float jaw = smoothstep(m.earFront + .34f, m.earFront + .12f, p.z + patchy) *
                     smoothstep(m.earTop - .10f, m.earTop - .24f, p.y);

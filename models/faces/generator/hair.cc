@@ -20,6 +20,12 @@ struct Style {
   float radius;
   /** Share of hairs that leave their clump. */
   float loose = .015f;
+  /** How far finer clumps lie from their guide, and how much ends gather to a point, 0 to 1. */
+  float spread = .075f, gather = .6f;
+  /** How far below the highest ends the lowest are, and where those are by the cut. */
+  float ends = .30f, lowest = 0;
+  /** How far clumps that hang side by side wave apart, as a share of their own phase. */
+  float apart = .25f;
 };
 
 Style styleOf(const Character& c) {
@@ -28,8 +34,8 @@ Style styleOf(const Character& c) {
       return {120000, 1800, .46f, .30f, .42f,  .74f, .40f,
               .03f,   .03f, .10f, .55f, .014f, .50f, .0012f};
     case Hair::kLong:
-      return {190000, 1500,  3.1f, .06f, .34f,  .80f, .22f,
-              .10f,   .035f, .13f, .66f, .060f, .62f, .0014f};
+      return {190000, 2400,  3.1f, .06f,   .34f,  .80f, .22f, .10f, .035f, .13f,
+              .54f,   .039f, .86f, .0013f, .025f, .15f, .12f, .95f, -.22f, .55f};
     case Hair::kBob:
       return c.age > .5f ? Style{150000, 1500,  2.2f, .06f, .50f,  .80f, .22f,
                                  .10f,   .045f, .14f, .55f, .024f, .62f, .0014f}
@@ -73,13 +79,13 @@ float cutOf(const Head& head, Vec3 root) {
   const float uneven = noise(root * 11) - .5f, fine = noise(root * 90);
   if (c.hair == Hair::kLong) {
     // Layers: those above are shorter, and some locks frame the face.
-    const float layer = .55f * smoothstep(.55f, 1.05f, root.y) * noise(root * 6 + Vec3{5, 5, 5});
+    const float layer = .28f * smoothstep(.55f, 1.05f, root.y) * noise(root * 6 + Vec3{5, 5, 5});
     const float frame =
-        root.z > .35f && noise(root * 8 + Vec3{3, 0, 0}) > .62f ? .55f * noise(root * 8) : 0.f;
+        root.z > .35f && noise(root * 8 + Vec3{3, 0, 0}) > .62f ? .30f * noise(root * 8) : 0.f;
     return c.hairFall + layer + frame + .24f * uneven - .16f * fine;
   }
   const float layer = (c.age > .5f ? .30f : .20f) * smoothstep(.5f, 1.f, root.y) * noise(root * 7);
-  return c.hairFall + layer + .20f * uneven - .13f * std::sqrt(fine);
+  return c.hairFall + .6f * layer + .07f * uneven - .10f * fine;
 }
 
 /** @returns the direction of hair at a point of the scalp, in the head's coordinates */
@@ -128,7 +134,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const bool isInFringe = isFringe(c, root);
   const bool isInFront = root.z + .3f * (noise(root * 2.5f) - .5f) > .02f && side != c.hairBehind;
   const bool falling = style.length > .9f && !isInFringe;
-  const float cut = cutOf(head, root) + .30f * sq(random.uniform());
+  const float cut = cutOf(head, root) + style.ends * sq(random.uniform()) + style.lowest;
   // Hair is flatter where the skull turns to the side.
   const float volume = style.volume * share *
                        (falling ? 1.f : mix(1.f, .3f, smoothstep(.2f, .5f, std::fabs(root.x))));
@@ -149,7 +155,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     const float d = head.distance(p) - .085f * smoothstep(-.95f, -1.25f, p.y);
     if (falling && p.y < -.25f) {
       // Past the neck hair goes in front of the shoulder or behind it, not along its top.
-      p.z += (isInFront ? .022f : -.030f) * smoothstep(-.25f, -.70f, p.y);
+      p.z += (isInFront ? .013f : -.030f) * smoothstep(-.25f, -.70f, p.y);
     }
     if (d < keep) {
       Vec3 g = head.away(p);
@@ -163,7 +169,8 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     // Long hair stays beside the face.
     if (falling && p.z > -.05f && p.y < .70f) {
       const float edge = mix(.50f, .60f, smoothstep(.55f, .15f, p.y)) -
-                         .10f * smoothstep(-.55f, -1.0f, p.y) + .06f * layer;
+                         .10f * smoothstep(-.55f, -1.0f, p.y) + .06f * layer -
+                         .06f * noise(root * 5 + Vec3{0, 2, 7});
       const float inside = edge - side * p.x;
       if (inside > 0) {
         p.x += side * inside * .45f;
@@ -267,9 +274,9 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
            isLoose ? layer + random.between(.05f, .4f) : layer * mix(.3f, 1.f, inside));
   const float stray = isLoose ? 0.f : random.uniform() < .10f ? .2f : random.between(.5f, 1.f);
   // A clump has finer ones within.
-  const int within = int(random.uniform() * 7);
+  const int within = int(random.uniform() * 11);
   const auto part = [&](int axis) { return hash(number, within, axis) - .5f; };
-  const float spread = std::min(.075f, .25f * style.length * hairLength(head, root));
+  const float spread = std::min(style.spread, .25f * style.length * hairLength(head, root));
   const Vec3 offset = Vec3{part(1), part(2), part(3)} * spread + scattered(random) * (.1f * spread);
   const float phase = guide->phase + 1.2f * part(5) + .25f * random.normal();
   const size_t count = std::min(own.size(), guide->points.size());
@@ -277,17 +284,21 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
                       float(style.length > .9f ? 46 : 30);
   const bool falls = style.length > .9f && guide->side != 0;
   const int fine = std::max(12, int(count));
+  // Locks beside the face hang at different distances from it.
+  const float beside = .57f - .09f * noise(guide->root * 5 + Vec3{0, 2, 7});
+  // Locks of long hair end in points. Hair that is cut to one height stays apart.
+  const float gather = c.hair == Hair::kBob && guide->side != 0 ? .1f : style.gather;
   Strand s;
   float apart = 0;
   for (int k = 0; k < fine; k++) {
     const float t = float(k) / float(fine - 1), reach = t * float(count - 1);
     Vec3 p = at(own, reach / float(own.size() - 1));
     const Vec3 q = at(guide->points, reach / float(guide->points.size() - 1)) +
-                   offset * (1 - (falls ? .6f * smoothstep(.6f, 1.f, t) : 0.f));
+                   offset * (1 - (falls ? gather * smoothstep(.6f, 1.f, t) : 0.f));
     apart = std::max(apart, length(p - q));
     p = mix(p, q,
             stray * std::min(1.f, style.clump * smoothstep(.02f, .75f, t) +
-                                      .35f * smoothstep(.7f, 1.f, t)));
+                                      .58f * gather * smoothstep(.7f, 1.f, t)));
     if (k > 0) {
       // Waves lie across the strand, mostly along the head.
       const Vec3 along = normalize(p - s.points.back());
@@ -296,13 +307,13 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
       const float a =
           falls
               ? kTurn * (p.y / style.waveLength + 1.6f * noise(Vec3{p.x, .25f * p.y, p.z} * 1.9f)) +
-                    .25f * phase
+                    style.apart * phase
               : phase + t * total / style.waveLength * kTurn;
       const float much = falls ? smoothstep(.55f, -.35f, p.y) : smoothstep(.05f, .55f, t);
       p = p + (u * std::sin(a) + out3 * (.7f * std::cos(a))) *
                   (style.wave * much * std::min(1.f, total / style.waveLength));
       if (falls && p.z > -.05f && p.y < .45f && p.y > -1.f) {
-        p.x += guide->side * std::max(0.f, .56f - guide->side * p.x) * .8f;
+        p.x += guide->side * std::max(0.f, beside - guide->side * p.x) * .8f;
       }
     }
     s.points.push_back(p);
@@ -311,7 +322,7 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   if (apart > .40f && !isLoose) {
     return;
   }
-  const float tone = std::exp(.13f * guide->tone + .35f * part(4) + .16f * random.normal());
+  const float tone = std::exp(.18f * guide->tone + .35f * part(4) + .16f * random.normal());
   s.root = c.hairRoot * tone;
   s.tip = c.hairTip * tone;
   if (c.grey > 0 && random.uniform() < mix(.55f, .2f, c.grey)) {
@@ -341,6 +352,7 @@ std::vector<Strand> growHair(const Head& head) {
       addStrand(head, style, guides, root, random, strands);
     }
   }
+  addHairline(head, strands);
   addFacialHair(head, strands);
   for (Strand& strand : strands) {
     for (Vec3& point : strand.points) {

@@ -15,6 +15,8 @@ struct Strand {
 std::vector<Strand> growHair(const Head& head);
 /** Adds brows, lashes and the beard, in the head's coordinates. */
 void addFacialHair(const Head& head, std::vector<Strand>& out);
+/** Adds the short fine hairs of the hairline, in the head's coordinates. */
+void addHairline(const Head& head, std::vector<Strand>& out);
 /** Adds hair that grows as coils, in the head's coordinates. */
 void addCoils(const Head& head, std::vector<Strand>& out);
 
@@ -26,6 +28,8 @@ float scalpMask(const Head& head, Vec3 p);
 float scalpShade(const Head& head, Vec3 p);
 /** @returns the length of hair at a point by the longest of its style, 0 to 1 */
 float hairLength(const Head& head, Vec3 p);
+/** Finds a random point of the skull and the forehead. @returns whether it did */
+bool pointOnScalp(const Head& head, Random& random, Vec3& point);
 /** Finds a random root on the scalp, by the density there. @returns whether it did */
 bool findRoot(const Head& head, Random& random, Vec3& root);
 /** @returns a vector with a normal distribution in each direction */

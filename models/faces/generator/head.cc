@@ -41,8 +41,9 @@ Head::Head(const Character& character, const std::string& folder) : c_(character
   Quads skin;
   read(folder, skin);
   sculpt(c_.sculpt, c_.seed, skin, eyesAtRest_);
-  moveMouth(skin);
+  poseBody(c_.sculpt.shoulders, skin);
   closeLips(skin);
+  moveMouth(skin);
   fitLids(skin);
   for (int i = 0; i < 2; i++) {
     skin = subdivide(skin);
@@ -62,7 +63,13 @@ Head::Head(const Character& character, const std::string& folder) : c_(character
   };
   Quads posed = skin;
   turn(posed);
-  scene_.add(posed, Material::kSkin);
+  Quads bare = posed;
+  for (Vertex& v : bare.vertices) {
+    // Cloth is smoother than the body, which must not come through it at the shoulders.
+    v.at = v.at - v.normal * (.10f * smoothstep(.6f, .9f, std::fabs(v.rest.x)) *
+                              smoothstep(-1.45f, -1.75f, v.rest.y));
+  }
+  scene_.add(bare, Material::kSkin);
   addClothes(posed, *this, scene_);
   if (c_.glasses) {
     addGlasses(*this, scene_);
@@ -104,7 +111,7 @@ void Head::read(const std::string& folder, Quads& skin) {
   }
 }
 
-void Head::moveMouth(Quads& skin) const {
+void Head::moveMouth(Quads& skin) {
   Vec3 low{9, 9, 9}, high{-9, -9, -9};
   for (const Vertex& v : skin.vertices) {
     if (v.masks[0] > .5f && v.at.z > .3f) {
@@ -112,22 +119,36 @@ void Head::moveMouth(Quads& skin) const {
       high = {std::max(high.x, v.at.x), std::max(high.y, v.at.y), 0};
     }
   }
-  const float half = .5f * (high.x - low.x), middle = .5f * (high.y + low.y);
-  for (Vertex& v : skin.vertices) {
-    if (v.at.z < .2f) {
-      continue;
+  // The targets raise the corners. The seam is measured and laid on a line that is nearly level:
+  // its middle hangs a little, and each corner rises by an amount of its own.
+  for (int round = 0; round < 2; round++) {
+    setRest(skin);
+    LipOutline lips;
+    lips.measure(*this, low.x, high.x, low.y, high.y);
+    const float half = .5f * (high.x - low.x);
+    const float level = .5f * (lips.seam(.35f * half) + lips.seam(-.35f * half));
+    for (Vertex& v : skin.vertices) {
+      if (v.at.z < .2f) {
+        continue;
+      }
+      const float x = clampTo(v.at.x / half, -1.05f, 1.05f), seam = lips.seam(x * half);
+      const float rise = c_.smile * (1 + std::copysign(c_.smirk, x)) * sq(x);
+      // The middle of the upper lip hangs, beside it the seam is higher, and its ends drop.
+      const float bend = .008f * gaussian(std::fabs(x), .42f, .22f) - .005f * gaussian(x, 0, .20f) -
+                         .008f * smoothstep(.72f, 1.f, std::fabs(x));
+      const float wanted = level + rise + bend;
+      const float beside = smoothstep(2.1f, 1.05f, std::fabs(v.at.x) / half);
+      const float from = v.at.y - seam;
+      v.at.y += (wanted - seam) * beside * gaussian(from, 0, from > 0 ? .17f : .20f);
+      // Lips thin out towards the corners.
+      const float far = v.at.y - wanted;
+      v.at.y -= .26f * far * smoothstep(.35f, 1.f, std::fabs(x)) * beside * gaussian(far, 0, .11f);
+      // The edge of the upper lip dips below the nose, between two peaks.
+      const float edge = gaussian(v.at.y, high.y - .01f, .045f) * smoothstep(.3f, .5f, v.at.z);
+      v.at.y += .0048f * c_.bow * edge *
+                (gaussian(std::fabs(x), .24f, .12f) - 1.3f * gaussian(x, 0, .12f));
+      v.rest = v.at;
     }
-    for (const float side : {-1.f, 1.f}) {
-      const float near =
-          gaussian(v.at.x, side * half, .14f) * gaussian(v.at.y, middle + .02f, .15f);
-      const float raised = c_.smile * (1 + side * c_.smirk) * near;
-      v.at = v.at + Vec3{side * raised * .35f, raised, -.25f * raised};
-      // The cheek rises with the corner.
-      const float cheek = c_.smile * (1 + side * c_.smirk) * gaussian(v.at.x, side * .36f, .17f) *
-                          gaussian(v.at.y, -.22f, .14f);
-      v.at = v.at + Vec3{side * cheek * .4f, cheek * .4f, cheek * .9f};
-    }
-    v.rest = v.at;
   }
 }
 

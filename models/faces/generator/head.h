@@ -61,7 +61,7 @@ class Head {
  private:
   static constexpr int kLids = 48;
   void read(const std::string& folder, Quads& skin);
-  void moveMouth(Quads& skin) const;
+  void moveMouth(Quads& skin);
   /** Makes `rest_` from a coarse mesh. */
   void setRest(const Quads& coarse);
   void closeLips(Quads& skin);
@@ -85,6 +85,8 @@ class Head {
 
 /** Gives a head its own proportions. Eyes and vertices are in the head's coordinates. */
 void sculpt(const Sculpt& amounts, uint32_t seed, Quads& skin, std::array<Eye, 2>& eyes);
+/** Lowers the arms. @param shoulders half the width of the shoulders, decimetres */
+void poseBody(float shoulders, Quads& skin);
 /** Clothes over the body: quadrilaterals of the skin, moved outwards and smoothed. */
 void addClothes(const Quads& skin, const Head& head, Mesh& out);
 void addGlasses(const Head& head, Mesh& out);

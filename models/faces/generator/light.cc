@@ -12,7 +12,7 @@ Lamp lampAt(Vec3 centre, float width, float height, Vec3 radiance) {
 }
 
 Vec3 keyAt(const Character& c) {
-  return {6.8f * c.lightSide, 4.9f, 7.0f};
+  return {6.1f * c.lightSide, 5.6f, 7.4f};
 }
 
 float ggx(float nh, float rough) {
@@ -43,11 +43,11 @@ Vec3 keyDirectionOf(const Character& character) {
 }
 
 Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {
-  // A soft box 1.2 m wide, a reflector on the other side, and a strip behind the shoulder.
+  // A soft box 0.7 m wide, a reflector on the other side, and a strip behind the shoulder.
   const float s = head.character().lightSide;
-  lamps_[0] = lampAt(keyAt(head.character()), 5.5f, 6.5f, Vec3{1.f, .94f, .87f} * 14.2f);
-  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.90f, .95f, 1.f} * .62f);
-  lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 16.f);
+  lamps_[0] = lampAt(keyAt(head.character()), 7.f, 7.f, Vec3{1.f, .935f, .86f} * 10.6f);
+  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.90f, .95f, 1.f} * .64f);
+  lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 11.f);
   for (Lamp& lamp : lamps_) {
     lamp.radiance = lamp.radiance * head.character().exposure;
   }
@@ -88,7 +88,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
       const Vec3 l = to * (1 / far);
       const float cosine = dot(n, l), facing = dot(axis, l);
       // Skin scatters light past the edge of the shadow: red most.
-      const Vec3 wrapped{clamp01((cosine + .20f) / 1.20f), clamp01((cosine + .08f) / 1.08f),
+      const Vec3 wrapped{clamp01((cosine + .14f) / 1.14f), clamp01((cosine + .08f) / 1.08f),
                          clamp01((cosine + .03f) / 1.03f)};
       if (facing <= 0 || wrapped.x <= 0 || dot(geometric, l) < -.25f) {
         continue;
@@ -126,7 +126,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
                           : m == Material::kCloth  ? c.cloth
                           : m == Material::kCloth2 ? c.cloth2
                                                    : Vec3{.05f, .05f, .05f};
-      arriving = albedo * Vec3{.40f, .34f, .32f} * smoothstep(0.f, .22f, hit.t);
+      arriving = albedo * Vec3{.37f, .34f, .34f} * smoothstep(0.f, .22f, hit.t);
     }
     out.diffuse = out.diffuse + arriving * (1.f / float(samples));
   }

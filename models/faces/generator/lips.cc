@@ -42,6 +42,44 @@ void LipOutline::measure(const Head& head, float left, float right, float low, f
     }
   }
   smoothSeam();
+  taper();
+}
+
+void LipOutline::taper() {
+  float from = 9, to = -9;
+  const auto at = [&](size_t i) { return left_ + step_ * float(i); };
+  for (size_t i = 0; i < kColumns; i++) {
+    if (columns_[i].top > columns_[i].bottom) {
+      from = std::min(from, at(i)), to = std::max(to, at(i));
+    }
+  }
+  middle_ = .5f * (from + to), half_ = std::max(.01f, .5f * (to - from));
+  upper_ = lower_ = 0;
+  for (size_t i = 0; i < kColumns; i++) {
+    if (std::fabs(at(i) - middle_) < .5f * half_) {
+      upper_ = std::max(upper_, columns_[i].top - columns_[i].seam);
+      lower_ = std::max(lower_, columns_[i].seam - columns_[i].bottom);
+    }
+  }
+  for (size_t i = 0; i < kColumns; i++) {
+    Column& column = columns_[i];
+    column.top = std::min(column.top, column.seam + reach(at(i), true));
+    column.bottom = std::max(column.bottom, column.seam - reach(at(i), false));
+  }
+}
+
+float LipOutline::reach(float x, bool isUpper) const {
+  // From its peaks the upper lip runs almost straight to the corners; the lower one is an arc.
+  const float out = std::min(1.f, std::fabs(x - middle_) / half_);
+  return isUpper ? upper_ * std::pow(clamp01((1 - out) / .70f), .80f)
+                 : lower_ * std::pow(1 - sq(out), .68f);
+}
+
+float LipOutline::share(float x, float y) const {
+  const float above = y - seam(x);
+  const float soft = .016f, out = std::fabs(x - middle_) / half_;
+  const float edge = reach(x, above > 0) + .004f - soft * smoothstep(.94f, 1.05f, out);
+  return smoothstep(edge + soft, edge - soft, std::fabs(above));
 }
 
 void LipOutline::smoothSeam() {

@@ -14,6 +14,8 @@ class LipOutline {
   float distance(float x, float y) const;
   /** @returns the height of the line between the lips; outside of them that of the corner */
   float seam(float x) const;
+  /** @returns 1 within the outline to 0 outside of it, softly: both lips end thin at the corners */
+  float share(float x, float y) const;
 
  private:
   static constexpr int kColumns = 80;
@@ -22,7 +24,12 @@ class LipOutline {
     bool hasSeam = false;
   };
   void smoothSeam();
+  void taper();
+  /** How far a lip reaches from the seam. */
+  float reach(float x, bool isUpper) const;
 
   std::array<Column, kColumns> columns_{};
   float left_ = 0, step_ = 1, low_ = 0, high_ = 0;
+  /** The middle, half the width, and how far each lip reaches there. */
+  float middle_ = 0, half_ = 1, upper_ = 1, lower_ = 1;
 };

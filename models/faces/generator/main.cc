@@ -69,6 +69,8 @@ int render(Character character, int argc, char** argv) {
   trace(head, studio, view, rays, threads, picture);
   scatter(view, picture);
   drawStrands(strands, studio, hair, view, picture);
+  focus(head, view, samples, picture);
+  glow(picture);
   const std::vector<unsigned char> bytes = develop(picture, samples, character.seed);
 
   const std::string part = std::string(argv[3]) + ".part";

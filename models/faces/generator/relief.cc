@@ -62,7 +62,7 @@ float aroundMouth(const Head& head, Vec3 p, float wobble) {
   h += groove * (.0050f * gaussian(ax, .048f, .018f) - .0045f * gaussian(ax, 0, .024f));
   // Dimples at the corners, and the hollow between lip and chin.
   h -= .004f * gaussian(ax, m.mouthHalf + .018f, .016f) * gaussian(p.y, m.mouth.y, .022f);
-  h -= .0030f * gaussian(p.y, m.lipBottom - .065f, .022f) * smoothstep(.20f, .05f, ax);
+  h -= .0062f * gaussian(p.y, m.lipBottom - .055f, .032f) * smoothstep(.24f, .05f, ax);
   // Old lips have lines across their border.
   const float rim = gaussian(p.y, m.lipTop + .03f, .05f) + .7f * gaussian(p.y, m.lipBottom, .04f);
   h -= .0046f * a * rim * smoothstep(m.mouthHalf + .04f, m.mouthHalf - .04f, ax) *
@@ -128,10 +128,12 @@ Relief reliefOf(const Head& head, Vec3 p, float lip) {
                        .8f * spot(p, .24f, m.noseTip.y + .04f, .15f, .17f) +
                        .5f * spot(p, 0, .45f, .3f, .16f) + .4f * spot(p, 0, m.chin, .15f, .12f);
   // Pores, and unevenness.
-  const float pores = -.0015f * (.35f + coarse) * scattered(k * 66, .45f) +
+  const float pores = -.0024f * (.45f + coarse) * scattered(k * 66, .45f) -
+                      .0011f * (.3f + coarse) * scattered(k * 104 + Vec3{7, 1, 3}, .48f) +
                       (noise(k * 41) - .5f) * .0015f + (noise(k * 62) - .5f) * .0009f +
                       (noise(k * 24) - .5f) * .0022f + (noise(k * 9) - .5f) * .0036f;
-  const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0030f +
+  const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0030f -
+                        .0016f * lines({p.x * 60 + noise(p * 18), p.y * 7, 8}, .16f) +
                         (noise({p.x * 40, p.y * 14, 9}) - .5f) * .0022f +
                         (noise(k * 60) - .5f) * .0014f;
   Relief out;

@@ -27,7 +27,7 @@ float insideHairline(const Head& head, Vec3 p) {
   const bool isSoft = isWorn(c, Hair::kLong, Hair::kBob) || c.hair == Hair::kCurls;
   const Vec3 q = p + Vec3{float(c.seed), 0, 0};
   const float wobble =
-      .050f * (noise(q * 5) - .5f) + .035f * (noise(q * 13) - .5f) + .02f * (noise(q * 37) - .5f);
+      .060f * (noise(q * 5) - .5f) + .050f * (noise(q * 13) - .5f) + .03f * (noise(q * 37) - .5f);
   // Over the forehead: a slight peak, bays beside it, then down to the temples.
   const float bays = isSoft ? .015f : .055f + .04f * c.age;
   const float front = .07f + .60f * (m.crown - .07f) + c.hairline +
@@ -52,8 +52,8 @@ float insideHairline(const Head& head, Vec3 p) {
 float scalpMask(const Head& head, Vec3 p) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
-  const float inside = insideHairline(head, p) + .05f * (noise(p * 47) - .5f);
-  float density = smoothstep(-.025f, .10f, inside) * mix(.35f, 1.f, smoothstep(.0f, .16f, inside));
+  const float inside = insideHairline(head, p) + .08f * (noise(p * 47) - .5f);
+  float density = smoothstep(-.035f, .14f, inside) * mix(.35f, 1.f, smoothstep(.0f, .16f, inside));
   if (c.hair == Hair::kReceding) {
     // Sides and back only, and a few hairs on top.
     const float edge =
@@ -89,23 +89,28 @@ float hairLength(const Head& head, Vec3 p) {
   }
 }
 
-bool findRoot(const Head& head, Random& random, Vec3& root) {
+bool pointOnScalp(const Head& head, Random& random, Vec3& point) {
   constexpr Vec3 kCentre{0, .22f, -.10f};
-  for (int tries = 0; tries < 400; tries++) {
-    const float z = random.between(-.75f, 1.f), a = random.between(0, 6.2831853f);
-    const float s = std::sqrt(std::max(0.f, 1 - z * z));
-    const Vec3 dir{s * std::cos(a), z, s * std::sin(a)};
-    float t = 1.6f;
-    Vec3 p{};
-    for (int i = 0; i < 24; i++) {
-      p = kCentre + dir * t;
-      const float d = head.distance(p);
-      t -= d;
-      if (std::fabs(d) < .001f) {
-        break;
-      }
+  const float z = random.between(-.75f, 1.f), a = random.between(0, 6.2831853f);
+  const float s = std::sqrt(std::max(0.f, 1 - z * z));
+  const Vec3 dir{s * std::cos(a), z, s * std::sin(a)};
+  float t = 1.6f;
+  for (int i = 0; i < 24; i++) {
+    point = kCentre + dir * t;
+    const float d = head.distance(point);
+    t -= d;
+    if (std::fabs(d) < .001f) {
+      return true;
     }
-    if (head.isOnEar(p) || random.uniform() > scalpMask(head, p)) {
+  }
+  return std::fabs(head.distance(point)) < .01f;
+}
+
+bool findRoot(const Head& head, Random& random, Vec3& root) {
+  for (int tries = 0; tries < 400; tries++) {
+    Vec3 p;
+    if (!pointOnScalp(head, random, p) || head.isOnEar(p) ||
+        random.uniform() > scalpMask(head, p)) {
       continue;
     }
     root = p - head.away(p) * .006f;

@@ -9,18 +9,18 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Landmarks& m = head.landmarks();
   const Vec3 p = at.rest, k = scrambled(p) + Vec3{float(c.seed) * .37f, 0, 0};
   const float front = smoothstep(-.1f, .25f, p.z);
-  const float melanin = (fbm(k * 2.2f) - .44f) * .28f + (fbm(k * 7) - .44f) * .26f +
-                        (noise(k * 40) - .5f) * .11f + (noise(k * 130) - .5f) * .11f;
+  const float melanin = (fbm(k * 2.2f) - .44f) * .15f + (fbm(k * 7) - .44f) * .16f +
+                        (noise(k * 40) - .5f) * .14f + (noise(k * 130) - .5f) * .15f;
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
-      front * (.95f * spot(p, .30f, m.noseTip.y + .04f, .17f, .17f) +
-               .80f * spot(p, 0, m.noseTip.y, .09f, .085f) +
-               .55f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
-               .35f * spot(p, 0, m.chin + .10f, .14f, .09f) + .25f * spot(p, 0, .42f, .25f, .12f)) +
-      .85f * at.masks[1] + .9f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
-      (.6f + .4f * c.age) * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f);
-  albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.3f, 1.2f));
+      front * (.50f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
+               .38f * spot(p, 0, m.noseTip.y, .10f, .10f) +
+               .38f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
+               .20f * spot(p, 0, m.chin + .10f, .16f, .10f) + .12f * spot(p, 0, .42f, .25f, .12f)) +
+      .42f * at.masks[1] + .32f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
+      .28f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f) + .40f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+  albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.4f, .9f));
   // The forehead and temples are yellower, the beard's area cooler.
   albedo = mix(albedo, albedo * Vec3{1.f, 1.01f, .92f}, .6f * spot(p, 0, .55f, .5f, .22f));
   if (front > 0) {
@@ -59,13 +59,19 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                .75f * smoothstep(.35f, .75f, scattered(k * 2.6f + Vec3{.5f, 0, 0}, .065f)));
   albedo = mix(albedo, albedo * Vec3{.74f, .60f, .52f},
                clamp01(1.2f * (c.age - .3f)) *
-                   smoothstep(.25f, .55f, scattered(k * 7 + Vec3{2, 0, 0}, .28f)) *
-                   (.4f + .6f * noise(k * 4)));
+                   smoothstep(.05f, .75f, scattered(k * 4.5f + Vec3{2, 0, 0}, .26f)) *
+                   smoothstep(.40f, .75f, noise(k * 2.3f)));
   if (p.y > -.9f) {
     albedo = mix(albedo, c.hairRoot * 1.2f + albedo * .30f, .75f * scalpShade(head, p));
   }
+  // Hair shades the skin beside it.
+  if (p.y > -.3f && p.z > -.1f && c.hair != Hair::kReceding && !head.isOnEar(p)) {
+    const float near = smoothstep(-.13f, .04f, insideHairline(head, p));
+    albedo = albedo * (Vec3{1, 1, 1} - Vec3{.24f, .26f, .27f} * near);
+  }
   const Vec3 lips = c.lips * (.90f + .20f * noise({p.x * 80, p.y * 12, 2})) *
-                    (.84f + .36f * fbm(k * 14)) * (1 - .10f * c.age);
+                    (.88f + .24f * noise({p.x * 150 + 2 * noise(p * 20), p.y * 16, 6})) *
+                    (.80f + .44f * fbm(k * 14)) * (1 - .10f * c.age);
   // The upper lip is darker than the lower one, and both towards the seam.
   const float above = p.y - head.lips().seam(p.x);
   const float seam = gaussian(above, 0, .022f), over = smoothstep(-.01f, .02f, above);
@@ -89,8 +95,9 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const Vec3 p = at.rest;
   const bool isFace = p.z > .2f && p.y > -1.3f;
   const float border = .22f * (fbm(rotated(p) * 30) - .44f);
-  const float lip =
-      isFace ? smoothstep(.14f, .90f, std::max(at.masks[0] + border, at.masks[2])) : 0;
+  const float lip = isFace ? smoothstep(.04f, 1.f, std::max(at.masks[0] + border, at.masks[2])) *
+                                 head.lips().share(p.x, p.y + .02f * border)
+                           : 0;
   Shaded out;
   out.isSkin = true;
   out.albedo = colourOf(head, at, lip);
@@ -110,12 +117,13 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   };
   // Dark skin shows every glint: there the sheen is broad and even.
   const float dark = smoothstep(.26f, .05f, c.skin.y);
-  Gloss gloss{.56f + .04f * dark, .38f + .10f * dark, .62f, 1};
-  const float oily = .55f + .55f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
-                     .35f * spot(p, 0, .46f, .26f, .16f) +
-                     .25f * spot(p, .30f, m.noseTip.y + .16f, .12f, .10f);
-  gloss.amount =
-      c.gloss * oily * (.5f + .6f * noise(rotated(p) * 45) + .3f * noise(rotated(p) * 110));
+  Gloss gloss{.54f + .06f * dark, .35f + .13f * dark, .56f, 1};
+  const float oily = .62f + .55f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
+                     .60f * spot(p, 0, .46f, .28f, .17f) +
+                     .50f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
+                     .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
+  gloss.amount = (1.3f - .45f * dark) * c.gloss * oily *
+                 (.5f + .6f * noise(rotated(p) * 45) + .3f * noise(rotated(p) * 110));
   if (lip > 0) {
     gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .33f, lip), .6f,
              mix(gloss.amount, .50f, lip)};
@@ -130,6 +138,16 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   // Closed lips touch: what the rays find between them is not a hole.
   const float inside = smoothstep(.2f, .7f, at.masks[2]);
   out.diffuse = light.diffuse + Vec3{1, .85f, .82f} * (c.lipLine * inside);
+  if (isFace) {
+    // The lower lip shades what is below it, and the corners lie in the shadow of both.
+    const float ax = std::fabs(p.x);
+    const float below = gaussian(p.y, m.lipBottom - .028f, .030f) *
+                        smoothstep(.9f * m.mouthHalf, .3f * m.mouthHalf, ax);
+    const float corner = gaussian(ax, m.mouthHalf + .002f, .026f) *
+                         gaussian(p.y, head.lips().seam(p.x) - .006f, .022f);
+    const float shadow = std::max(.20f * below * (1 - lip), .38f * corner);
+    out.diffuse = out.diffuse * (Vec3{1, 1, 1} - Vec3{.85f, 1, 1} * shadow);
+  }
   // The lid's margin touches the ball: there is no dark gap either.
   if (isFace && margin > 0) {
     const Vec3 floor = Vec3{.34f, .31f, .30f} * margin;
@@ -143,7 +161,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   out.added = light.specular * (1 - inside);
   // Ears let light through from behind.
   const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
-  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .09f);
+  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .045f);
   // Fine hairs catch light at the outline.
   const float graze = std::pow(1 - clamp01(dot(at.normal, view)), 4.f);
   out.added = out.added + c.skin * (light.diffuse * (graze * .22f));
