@@ -131,7 +131,7 @@ inline std::vector<uint8_t> make_asset(Random& random, int displacement) {
   writer.add("tints", random.bytes(12));
   writer.add_floats("limits", {1, 1, .1f, .1f, .1f, 12});
   if (random.between(0, 1)) {
-    writer.add("teethUpper", patch(random, 100, 150, 56, 20));
+    writer.add("teethUpper", patch(random, 100, 150, 56, 20));  // of older files
   }
   if (random.between(0, 1)) {
     writer.add("lidLeft", patch(random, 84, 96, 40, 30));

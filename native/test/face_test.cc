@@ -44,9 +44,9 @@ Record extreme_record(Random& random) {
   return record;
 }
 
-/** Renders extreme input with the fastest and with the portable warp, and compares the pictures. */
+/** Renders extreme input with the fastest and with the portable code, and compares the pictures. */
 void render_extremes(Random& random, const Model& model, int frames) {
-  Renderer renderer(model), portable(model, WARP_PORTABLE);
+  Renderer renderer(model), portable(model, WARP_PORTABLE, draw_eye_portable);
   auto picture = exact_vector<uint8_t>(renderer.picture_bytes()), other = picture;
   auto dirty = exact_vector<uint8_t>(renderer.macroblocks()), other_dirty = dirty;
   auto motion = exact_vector<int16_t>(2 * renderer.macroblocks());

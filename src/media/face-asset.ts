@@ -126,13 +126,6 @@ export interface FaceAssetParts {
   readonly tints: FaceTints;
   readonly limits: FaceLimits;
   /**
-   * The person's own upper teeth at their place in the neutral picture, fixed to the skull.
-   * Undefined: the renderer paints a row with `tints`.
-   */
-  readonly teethUpper: FacePatch | undefined;
-  /** The lower teeth, fixed to the jaw, at their place with closed jaws. Undefined: painted. */
-  readonly teethLower: FacePatch | undefined;
-  /**
    * The closed eye on the left and on the right of the picture: skin of the lid from its crease to
    * below the lower lid, without lashes. The renderer draws the lashes at the moving edge of the
    * lid. When closed, that edge is the neutral lower-lid curve (landmarks 33 7 163 144 145 153 154
@@ -220,7 +213,7 @@ const LIMIT_RANGE: Record<(typeof LIMITS)[number], readonly [number, number]> = 
 };
 /** Limits are stored as 32-bit floats. */
 const ROUNDING = 1e-6;
-const PATCHES = ['teethUpper', 'teethLower', 'lidLeft', 'lidRight'] as const;
+const PATCHES = ['lidLeft', 'lidRight'] as const;
 
 const cellsOf = (width: number, height: number): number =>
   (width / BREATH_CELL) * (height / BREATH_CELL);
@@ -389,8 +382,6 @@ export function decodeFaceAsset(bytes: Uint8Array): FaceAssetParts {
     limits: Object.fromEntries(
       LIMITS.map((name, index) => [name, limits[index]]),
     ) as unknown as FaceLimits,
-    teethUpper: patch('teethUpper'),
-    teethLower: patch('teethLower'),
     lidLeft: patch('lidLeft'),
     lidRight: patch('lidRight'),
   };

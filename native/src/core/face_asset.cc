@@ -164,8 +164,6 @@ Asset parse_asset(std::span<const uint8_t> bytes) {
                   limit(4, 0, .1f),
                   limit(5, 0, 12),
                   limits == 7 ? limit(6, 0, 1) : 1};
-  asset.teeth_upper = sections.patch("teethUpper", asset.width, asset.height);
-  asset.teeth_lower = sections.patch("teethLower", asset.width, asset.height);
   asset.lid_left = sections.patch("lidLeft", asset.width, asset.height);
   asset.lid_right = sections.patch("lidRight", asset.width, asset.height);
   return asset;

@@ -47,7 +47,7 @@ struct Asset {
   struct {
     float round, open, yaw, pitch, roll, shift, brow;
   } limits{};
-  Patch teeth_upper, teeth_lower, lid_left, lid_right;
+  Patch lid_left, lid_right;
 
   Point landmark(int index) const {
     return {landmarks[size_t(index)][0], landmarks[size_t(index)][1]};

@@ -14,8 +14,8 @@ namespace {
 
 /** Widest neighbourhood that colours are taken from, share of the face's height. */
 constexpr float WIDE = .16f;
-/** Of grain: finer than this share of the face's height. */
-constexpr float FINE = .02f;
+/** Of grain: finer than this share of the face's height, and in a beard than so many of these. */
+constexpr float FINE = .02f, HAIRS = 3;
 
 /**
  * Continues `in` smoothly to where `weight` is 0: means of neighbourhoods, weighted, from the
@@ -38,6 +38,11 @@ Grey continued(const Grey& in, const Grey& weight, int widest) {
   }
   return out;
 }
+
+/** Within so many half widths of the mouth of the outline, background is looked for. */
+constexpr float NEAR_OUTLINE = .22f;
+/** Skin's hue is as near to its mean, in chroma and in standard deviations. */
+constexpr double SAME_HUE = 5, SPREADS = 2.5;
 
 /** A place beside a corner, in half widths of the mouth. */
 struct Beside {
@@ -96,6 +101,33 @@ float usable(const Beside& at) {
   return (at.beyond < .1f ? std::min(lips, crease) : crease) * smoothstep(.03f, .12f, at.inside);
 }
 
+/**
+ * Takes the weight of places near the outline that do not have the skin's hue: landmarks of a head
+ * that is turned may have background within them.
+ */
+void without_background(const std::array<Grey, 3>& picture, const std::vector<Beside>& places,
+                        Grey& weight) {
+  double mass = 1e-6, u = 0, v = 0, squares = 0;
+  const auto each = [&](auto visit) {
+    for (size_t i = 0; i < places.size(); i++) {
+      visit(i, double(picture[1].data[i]), double(picture[2].data[i]),
+            double(weight.data[i] * smoothstep(NEAR_OUTLINE, 2 * NEAR_OUTLINE, places[i].inside)));
+    }
+  };
+  each([&](size_t, double pu, double pv, double w) {
+    mass += w, u += w * pu, v += w * pv;
+    squares += w * (pu * pu + pv * pv);
+  });
+  u /= mass, v /= mass;
+  const double spread = std::sqrt(std::max(0., squares / mass - u * u - v * v)),
+               most = SAME_HUE + SPREADS * spread;
+  each([&](size_t i, double pu, double pv, double) {
+    const auto far = float(std::hypot(pu - u, pv - v) / most),
+               inner = smoothstep(NEAR_OUTLINE, 2 * NEAR_OUTLINE, places[i].inside);
+    weight.data[i] *= mix(smoothstep(1.5f, 1, far), 1, inner);
+  });
+}
+
 }  // namespace
 
 std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& picture, int left,
@@ -125,6 +157,7 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
                     smoothstep(.2f, .1f, std::abs(at.below));
     }
   }
+  without_background(picture, places, weight);
   std::array<Grey, 3> bare{continued(picture[0], weight, wide), continued(picture[1], weight, wide),
                            continued(picture[2], weight, wide)};
   const Grey smooth = mean(mean(luma, fine), fine);
@@ -142,7 +175,9 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
     }
   }
 
-  // Grain is taken from below the corner: as fine and as sharp as that of the place itself.
+  // Grain and hair are taken from below the corner: as sharp as those of the place itself.
+  const int hairs = std::max(1, int(float(fine) * mix(HAIRS, 1, clear)));
+  const Grey even = mean(mean(luma, hairs), hairs);
   for (int y = 0; y < height; y++) {
     for (int x = 0; x < width; x++) {
       const size_t i = size_t(y) * size_t(width) + size_t(x);
@@ -165,7 +200,7 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
       const int below = std::min(y + away, height - 1);
       const size_t from = size_t(below) * size_t(width) + size_t(x);
       bare[0].data[i] +=
-          smoothstep(.03f, .12f, places[from].inside) * (luma.data[from] - smooth.data[from]);
+          smoothstep(.03f, .12f, places[from].inside) * (luma.data[from] - even.data[from]);
       for (size_t channel = 0; channel < 3; channel++) {
         bare[channel].data[i] =
             amount > 0 ? amount * (bare[channel].data[i] - picture[channel].data[i]) : 0;

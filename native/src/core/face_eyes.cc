@@ -4,7 +4,6 @@
 #include "core/face_eyes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include "core/face_iris.h"
@@ -21,18 +20,8 @@ constexpr EyePoints EYES[2] = {
     {362, 263, {398, 384, 385, 386, 387, 388, 466}, {382, 381, 380, 374, 373, 390, 249}},
 };
 
-/**
- * Extent of the lid beyond the opening: above and below it as shares of its height (the lower lid
- * sags when the eye closes), beside it as a share of its length.
- */
-constexpr float ABOVE = .55f, SAG = .10f, BESIDE = .10f;
 /** How far the lids follow an iris up and down, shares of its way. */
 constexpr float UPPER_FOLLOWS = .9f, LOWER_FOLLOWS = .4f;
-/** How far from a lid's margin what it moves is stretched, share of the eye's height. */
-constexpr float STRETCHED = .6f;
-/** Over how many pixels an iris fades at a lid's margin; how far below it the iris shows through.
- */
-constexpr float MARGIN_FADE = 1.5f, WET_MARGIN = 3;
 
 float plane_at(const uint8_t* data, int width, int height, float x, float y) {
   const float cx = std::clamp(x, 0.f, float(width - 1)), cy = std::clamp(y, 0.f, float(height - 1));
@@ -72,7 +61,7 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
         const float dx = float(px) - eye.corner.x, dy = float(py) - eye.corner.y;
         const float t = (dx * eye.axis.x + dy * eye.axis.y) / eye.length,
                     v = dx * normal.x + dy * normal.y;
-        const float crease = sample_curve(eye.upper, t) - ABOVE * eye.height - 2,
+        const float crease = sample_curve(eye.upper, t) - EYE_ABOVE * eye.height - 2,
                     under = sample_curve(eye.lower, t) + .45f * eye.height + 2;
         const auto skin = [&](float depth) {
           const float u = std::clamp(t, .08f, .92f) * eye.length;
@@ -176,8 +165,8 @@ void build_eyes(Model& model) {
     }
     eye.height = std::clamp(eye.height, 2.f, eye.length);
     eye.opening = area_of(eye, 0, 1, 0, 0);
-    eye.lid_area = area_of(eye, -BESIDE, 1 + BESIDE, ABOVE * eye.height + 5,
-                           std::max(SAG * eye.height + 4, STRETCHED * eye.height));
+    eye.lid_area = area_of(eye, -EYE_BESIDE, 1 + EYE_BESIDE, EYE_ABOVE * eye.height + 5,
+                           std::max(EYE_SAG * eye.height + 4, EYE_STRETCHED * eye.height));
     eye.lash = lash_colour(asset, eye);
     eye.lid = lid_layer(asset, eye, side == 0 ? asset.lid_left : asset.lid_right);
   }
@@ -185,176 +174,10 @@ void build_eyes(Model& model) {
 }
 
 EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, Point shift)
-    : asset_(asset), eye_(eye), blink_(blink), shift_(shift), cover_(smoothstep(0, .09f, blink)) {
+    : state_{asset, eye, blink, smoothstep(0, .09f, blink), 0, 0, shift} {
   const float down = shift.y * eye.axis.x - shift.x * eye.axis.y;
-  droop_ = droop * eye.height + UPPER_FOLLOWS * down;
-  sink_ = LOWER_FOLLOWS * down;
-}
-
-namespace {
-
-/** The lids' margins at four shares of the eye's length. */
-struct Margins {
-  F4 upper, lower;
-};
-Margins sample_margins(const Eye& eye, F4 t) {
-  const F4 at = clamp01(t) * float(Eye::SAMPLES - 1);
-  const I4 whole = to_int(at), i = whole < Eye::SAMPLES - 2 ? whole : I4{} + (Eye::SAMPLES - 2);
-  // Both margins at a sample and at the next: a row for each pixel, then a column for each number.
-  const auto row = [&](int lane) {
-    F4 out;
-    std::memcpy(&out, eye.margins[size_t(i[lane])].data(), sizeof out);
-    return out;
-  };
-  const F4 a = row(0), b = row(1), c = row(2), d = row(3);
-  const F4 upper_ab = __builtin_shufflevector(a, b, 0, 4, 2, 6),
-           upper_cd = __builtin_shufflevector(c, d, 0, 4, 2, 6),
-           lower_ab = __builtin_shufflevector(a, b, 1, 5, 3, 7),
-           lower_cd = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-  const F4 share = at - to_float(i);
-  const auto between = [&](F4 ab, F4 cd) {
-    return mix(__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
-               __builtin_shufflevector(ab, cd, 2, 3, 6, 7), share);
-  };
-  return {between(upper_ab, upper_cd), between(lower_ab, lower_cd)};
-}
-
-}  // namespace
-
-bool EyeOverlay::sample(F4 x, F4 y, Sample& out) const {
-  const float ax = eye_.axis.x, ay = eye_.axis.y, length = eye_.length, height = eye_.height;
-  const F4 dx = x - eye_.corner.x, dy = y - eye_.corner.y;
-  const F4 t = (dx * ax + dy * ay) / length, v = dy * ax - dx * ay;
-  const I4 beside = (t >= -BESIDE) & (t <= 1 + BESIDE);
-  if (!any(beside)) {
-    return false;
-  }
-  const F4 bend = 4 * clamp01(t) * clamp01(1 - t);
-  const auto [upper, lower] = sample_margins(eye_, t);
-  const F4 crease = upper - ABOVE * height - 2, drooped = upper + droop_ * bend,
-           sunk = max(drooped, lower + sink_ * bend);
-
-  // A mood lowers or raises the upper lid, and both follow the iris. What lies beside a margin is
-  // compressed or stretched.
-  const bool moves_lids = droop_ != 0 || sink_ != 0;
-  const F4 reach = splat(STRETCHED * height);
-  I4 stretched{};
-  if (moves_lids) {
-    stretched = beside & (v > crease - 3) & (v < (sink_ != 0 ? sunk + reach : lower));
-  }
-  const F4 margin = sunk + eye_.iris.below * bend;
-  I4 between{};
-  if (moves_iris()) {
-    between = (v > drooped - 1) & (v < margin + WET_MARGIN) & (t > 0) & (t < 1);
-  }
-  const F4 closed = lower + SAG * height * bend;
-  I4 under_lid{};
-  if (blink_ > 0) {
-    under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
-  }
-  out.elsewhere = stretched | between;
-  out.touched = out.elsewhere | under_lid;
-  if (!any(out.touched)) {
-    return false;
-  }
-
-  F4 v2 = v;
-  if (moves_lids) {
-    const F4 share = smoothstep(v < drooped ? crease - 3 : min(lower, drooped + reach), drooped, v),
-             share_below =
-                 smoothstep(v < sunk ? max(drooped, sunk - reach) : sunk + reach, sunk, v);
-    v2 = stretched ? v - bend * (droop_ * share + sink_ * share_below) : v;
-  }
-  out.bared = out.ball = splat(0);
-  if (any(between)) {
-    const F4 half = splat(MARGIN_FADE / 2);
-    out.bared = between ? splat(1) : splat(0);
-    out.ball = out.bared * smoothstep(drooped, drooped + MARGIN_FADE, v) *
-               smoothstep(margin + half, margin - half, v);
-    out.iris_x = x - shift_.x;
-    out.iris_y = y - shift_.y;
-  }
-  out.from_x = eye_.corner.x + t * length * ax - v2 * ay;
-  out.from_y = eye_.corner.y + t * length * ay + v2 * ax;
-  if (blink_ <= 0) {
-    return true;
-  }
-
-  const F4 edge = mix(drooped, closed, splat(blink_)),
-           ends = smoothstep(splat(-BESIDE), splat(.04f), t) *
-                  smoothstep(splat(1 + BESIDE), splat(.96f), t);
-  // The lid's skin between crease and edge shows the closed lid from crease to lash line.
-  const F4 stretch = (closed - crease) / max(splat(1), edge - crease),
-           down = min(crease + (v - crease) * stretch, closed) - v;
-  out.lid_x = x - down * ay;
-  out.lid_y = y + down * ax;
-  const BilinearTaps<4> lid = sample_layer(eye_.lid, x, y);
-  const I4 has_lid = under_lid & lid.inside;
-  // The layer is transparent where glasses cover the eye: they stay in front of the moving lid.
-  const F4 shown = has_lid ? cover_ / 255 * lid(3) : splat(0);
-  out.covered = shown * smoothstep(splat(-2.5f), splat(3.5f), v - crease) *
-                smoothstep(splat(.9f), splat(-.9f), v - edge) * ends;
-  const I4 shaded = (v > edge) & (v < lower);
-  out.light =
-      shaded ? 1 - .25f * shown * smoothstep(splat(.35f * height), splat(0), v - edge) : splat(1);
-  const F4 across = (v - edge) / (.06f * height + .85f),
-           bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
-  out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - bend) * (1 - bend));
-  return true;
-}
-
-/** @returns the opacity of a layer of the eyeball, of which `share` is visible between the lids */
-static F4 opacity(const BilinearTaps<4>& layer, F4 share) {
-  return layer.inside ? share * layer(3) / 255 : splat(0);
-}
-
-F4 EyeOverlay::luma(const Sample& sample, F4 plain) const {
-  F4 y = plain;
-  if (any(sample.elsewhere)) {
-    y = sample.elsewhere ? BilinearTaps<1>(asset_.luma, asset_.width, asset_.height, sample.from_x,
-                                           sample.from_y)()
-                         : y;
-  }
-  if (any(sample.bared > 0)) {
-    const BilinearTaps<4> white = sample_layer(eye_.iris.white, sample.from_x, sample.from_y),
-                          disc = sample_layer(eye_.iris.disc, sample.iris_x, sample.iris_y);
-    y = mix(y, white(0), opacity(white, sample.bared));
-    y = mix(y, disc(0), opacity(disc, sample.ball));
-  }
-  if (blink_ <= 0) {
-    return y;
-  }
-  if (any(sample.covered > 0)) {
-    y = mix(y, sample_layer(eye_.lid, sample.lid_x, sample.lid_y)(0), sample.covered);
-  }
-  return mix(16 + (y - 16) * sample.light, splat(eye_.lash.y), sample.lash);
-}
-
-void EyeOverlay::chroma(const Sample& sample, F4& u, F4& v) const {
-  if (any(sample.elsewhere)) {
-    const F4 x = (sample.from_x - .5f) / 2, y = (sample.from_y - .5f) / 2;
-    u = sample.elsewhere ? BilinearTaps<1>(asset_.u, asset_.width / 2, asset_.height / 2, x, y)()
-                         : u;
-    v = sample.elsewhere ? BilinearTaps<1>(asset_.v, asset_.width / 2, asset_.height / 2, x, y)()
-                         : v;
-  }
-  if (any(sample.bared > 0)) {
-    const BilinearTaps<4> white = sample_layer(eye_.iris.white, sample.from_x, sample.from_y),
-                          disc = sample_layer(eye_.iris.disc, sample.iris_x, sample.iris_y);
-    const F4 bare = opacity(white, sample.bared), over = opacity(disc, sample.ball);
-    u = mix(mix(u, white(1), bare), disc(1), over);
-    v = mix(mix(v, white(2), bare), disc(2), over);
-  }
-  if (blink_ <= 0) {
-    return;
-  }
-  if (any(sample.covered > 0)) {
-    const BilinearTaps<4> lid = sample_layer(eye_.lid, sample.lid_x, sample.lid_y);
-    u = mix(u, lid(1), sample.covered);
-    v = mix(v, lid(2), sample.covered);
-  }
-  u = mix(128 + (u - 128) * sample.light, splat(eye_.lash.u), sample.lash);
-  v = mix(128 + (v - 128) * sample.light, splat(eye_.lash.v), sample.lash);
+  state_.droop = droop * eye.height + UPPER_FOLLOWS * down;
+  state_.sink = LOWER_FOLLOWS * down;
 }
 
 }  // namespace mouthpiece::face

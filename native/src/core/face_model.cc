@@ -15,10 +15,10 @@ namespace mouthpiece::face {
 namespace {
 
 /**
- * The contours extend by this many half widths of the mouth, where the jaw no longer moves the
- * skin.
+ * The contours extend by this many half widths of the mouth, and beyond the sides of the face by
+ * this share of their distance: there the jaw no longer moves the skin.
  */
-constexpr float REACH = 2.7f;
+constexpr float REACH = 2.7f, SIDES = 1.2f;
 /**
  * The lips part over this share of the way from the inner landmarks of the corners, which lie at
  * some 80 % of the width that is seen, to the outer ones.
@@ -130,7 +130,8 @@ class Builder {
                 room = std::min(c.outline[0], c.outline[1]) - 1;
     c.narrowing = std::clamp(1 - ROUNDED_WIDTH * eyes / (2 * c.half_width), .25f,
                              std::clamp(room, .25f, MOST_NARROWING));
-    const float reach = std::min(REACH * c.half_width, 400.f);
+    const float reach = std::min(
+        std::max(REACH, SIDES * std::max(c.outline[0], c.outline[1])) * c.half_width, 400.f);
     c.left = std::floor(c.centre - reach);
     c.count = int(2 * reach) + 2;
     const auto seam = [&](float x) { return (upper_inner(x) + lower_inner(x)) / 2; };

@@ -94,7 +94,7 @@ Colour cavity_of(const Model& model) {
 }
 
 /** Light on the flesh of the cheeks and the palate. */
-constexpr float FLESH = .54f;
+constexpr float FLESH = .40f;
 /**
  * Heights of openings that show the lips' insides all round them, and that do not; how much more of
  * the opening's height each of these has.
@@ -109,7 +109,7 @@ constexpr float THROAT_HEIGHT = .42f;
  * share of the way to the lower lip. In front of that it bends down: what it loses over a length as
  * great as that way.
  */
-constexpr float TONGUE_BACK = .10f, TONGUE_FRONT = 1.18f, TONGUE_SIDES = .58f, TONGUE_RIDGE = .74f,
+constexpr float TONGUE_BACK = .08f, TONGUE_FRONT = .76f, TONGUE_SIDES = .66f, TONGUE_RIDGE = .82f,
                 TONGUE_ROUND = 1.1f;
 /** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
 constexpr float LIT_OPENING = .12f, UNLIT = .70f;
@@ -117,13 +117,16 @@ constexpr float LIT_OPENING = .12f, UNLIT = .70f;
 constexpr float WET = 50;
 /** Gap between the biting edges of upper and lower teeth, which do not meet in speech. */
 constexpr float SLIT = .008f;
-/** Most of the lower teeth that is above the lower lip, and of the upper ones below a round lip. */
-constexpr float LOWER_TIPS = .027f, UPPER_TIPS = .008f;
-/**
- * The upper lip's shadow on painted teeth, and on those of the portrait, which are photographed in
- * it; the shadow of the lower lip. How much light is lost right at the lip.
+/** Most of the lower teeth that is above the lower lip: a dropped jaw takes them behind it. */
+constexpr float LOWER_TIPS = .027f;
+/** Most of the upper teeth that is below the upper lip: as lips begin to round, and of round ones.
  */
-constexpr float UPPER_SHADOW = .46f, OWN_SHADOW = .25f, LOWER_SHADOW = .22f;
+constexpr std::array<float, 2> UPPER_TIPS{.040f, .008f};
+/** Share of its light that a lip that bites takes from the ends of the opening. */
+constexpr float BITE_SIDES = .6f;
+/** The upper lip's shadow on the teeth and the lower one's: how much light is lost right at the
+ * lip. */
+constexpr float UPPER_SHADOW = .46f, LOWER_SHADOW = .15f;
 /** Light on the wet inside of the lips, which turn inwards: at their edges. */
 constexpr float UPPER_INSIDE = .54f, LOWER_INSIDE = .70f;
 /**
@@ -235,20 +238,20 @@ void MouthInterior::prepare(const Mouth& mouth) {
   f.hood = smoothstep(.1f, .7f, a.round) * (1 - .7f * a.teeth);
   // A small round opening shows the lips' insides all round, and a dark middle.
   f.ring = f.hood * smoothstep(WIDE_RING * fh_, SMALL_RING * fh_, mouth.aperture);
-  const bool own = bool(model_.asset.teeth_upper);
   const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
-  f.upper_light = (own ? .92f : 1) * (1 - .80f * f.hood) * (1 - BEHIND_RING * f.ring);
-  f.upper_cover = own ? 1 : model_.teeth;
+  f.upper_light = (1 - .60f * f.hood) * (1 - BEHIND_RING * f.ring);
   // Rounded lips come forward and down over the teeth.
-  f.upper_shift = f.hood * std::min(0.f, middle.y_top + UPPER_TIPS * fh_ - upper_edge);
+  f.upper_shift =
+      clamp01(2 * f.hood) *
+      std::min(0.f, middle.y_top + mix(UPPER_TIPS[0], UPPER_TIPS[1], f.hood) * fh_ - upper_edge);
   // Teeth behind rounded lips are dark already.
-  f.upper_shadow = (own ? OWN_SHADOW : UPPER_SHADOW) * (1 - .5f * f.hood);
-  f.lower_cover = model_.asset.teeth_lower ? 1 : model_.teeth;
-  f.lower_light = (.68f + .08f * a.teeth) * (1 - .70f * f.hood);
+  f.upper_shadow = UPPER_SHADOW * (1 - .5f * f.hood);
+  f.lower_light = (.64f + .08f * a.teeth) * (1 - .70f * f.hood);
   // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
   const float lower_edge = seam_ + biting_edge(model_, false) * fh_;
-  // Lips that are not spread cover them: a thin line of teeth would look like a seam.
-  const float tips = LOWER_TIPS * (1 - f.hood) * smoothstep(.35f, .7f, std::max(a.wide, a.teeth));
+  // Lips that are not spread cover them.
+  const float tips = LOWER_TIPS * (1 - f.hood) * smoothstep(.35f, .7f, std::max(a.wide, a.teeth)) *
+                     smoothstep(.55f, .3f, a.jaw);
   f.lower_shift = std::max({.96f * drop - .30f * drop * a.teeth + .010f * fh_ * a.jaw,
                             upper_edge + f.upper_shift + SLIT * fh_ - lower_edge,
                             middle.y_bottom - tips * fh_ - lower_edge});
@@ -264,6 +267,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
   f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
   f.corner = std::max(2.f, mouth.half_opening);
+  f.bite = a.tuck * (1 - a.press);
   f.upper_bulge = 1 - 1.3f * f.ring;
   f.lower_bulge = -.4f * f.ring;
   f.upper_rim = (.005f + .012f * a.round + .010f * f.ring) * fh_;
@@ -291,14 +295,14 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
               sides = 1 - TONGUE_SIDES * std::min(1.f, t2);
   // Towards the corners the lips' insides fill the opening.
   const float share = mix(.20f + RING * f.ring, .50f + .5f * RING * f.ring, r2);
-  const float own = bool(model_.asset.teeth_upper);
-  const float reach = std::min(.042f * fh_, .55f * gap) * mix(1, .7f, own);
+  const float reach = std::min(.042f * fh_, .55f * gap);
   return {
       .tongue =
           F4{.97f * smoothstep(1.12f, .75f, t), tongue_top, 1 / front, f.tongue_light * sides},
-      .depth = F4{.94f * smoothstep(.90f, .25f, r), .15f * smoothstep(.22f, 0, t),
-                  f.wet * wet_[i] * smoothstep(.8f, .4f, t),
-                  (1 - (.26f + .20f * f.hood) * r2 * r) * f.ambient},
+      .depth =
+          F4{.94f * smoothstep(.90f, .25f, r), .15f * smoothstep(.22f, 0, t),
+             f.wet * wet_[i] * smoothstep(.8f, .4f, t),
+             (1 - (.55f + .10f * f.hood) * r2 * r2) * (1 - BITE_SIDES * f.bite * r2) * f.ambient},
       .rim = F4{1 / (std::min(f.upper_rim, share * gap) + .5f),
                 1 / (std::min(f.lower_rim, share * gap) + .5f), .85f, .85f},
       .lips = F4{lips.upper, lips.lower, 1 / reach, 1 / std::min(.024f * fh_, .35f * gap)},
@@ -346,10 +350,10 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     }
   }
 
-  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - f.lower_shift, f.lower_light,
-                           f.lower_cover, tinted_, dark_);
-  c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - f.upper_shift, f.upper_light,
-                           f.upper_cover, tinted_, dark_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_lower, x, y - f.lower_shift, f.lower_light, model_.teeth,
+                           tinted_, dark_);
+  c = draw_layer<CHANNELS>(c, model_.teeth_upper, x, y - f.upper_shift, f.upper_light, model_.teeth,
+                           tinted_, dark_);
 
   // For th the tongue's tip lies on the lower lip, over the lower teeth and the upper teeth's edge.
   if (f.tip > .001f) {

@@ -119,10 +119,10 @@ class MouthInterior {
 
   /** What `prepare` derives from the articulation; lengths in pixels, light and opacity 0 to 1. */
   struct Frame {
-    float upper_shift = 0, upper_light = 1, upper_cover = 1, upper_shadow = 0;
-    float lower_shift = 0, lower_light = 1, lower_cover = 1;
+    float upper_shift = 0, upper_light = 1, upper_shadow = 0;
+    float lower_shift = 0, lower_light = 1;
     float tongue_top = 0, tongue_light = 1, wet = 0;
-    float ambient = 1, hood = 0, tip = 0, corner = 1;
+    float ambient = 1, hood = 0, tip = 0, corner = 1, bite = 0;
     float ring = 0, upper_bulge = 1, lower_bulge = 0, upper_rim = 1, lower_rim = 1;
   } frame_;
 };

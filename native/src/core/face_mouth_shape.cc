@@ -76,10 +76,21 @@ constexpr float BESIDE = .5f, LEAST_MOVED = .06f;
 constexpr float NOSTRILS = .13f;
 /** Rounding takes this share of a crooked mouth's slope away: all of it before it is full. */
 constexpr float LEVELLED = 1.15f;
-/** How far a jaw that is open as far as can be lowers the chin, share of the face's height. */
-constexpr float DROP = .18f;
+/**
+ * How far a jaw that is open as far as can be lowers the lower lip and the chin, shares of the
+ * face's height. The skin of the chin follows late and seldom goes all the way.
+ */
+constexpr float DROP = .18f, CHIN_DROP = .26f;
+/**
+ * The jaw turns about the ears: its movement ends at so many half widths of the mouth from the
+ * middle, or where the face's side is on a head that is turned, at this share of its distance; and
+ * is full up to this share of that.
+ */
+constexpr float JAW_ENDS = 2.5f, ANGLE = 1.15f, JAW_FULL = .36f;
+/** Lips that press or bite take this share out of the line of a smile as deep, face heights. */
+constexpr float SET = .6f, SMILING = .1f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
-constexpr float BLUNT = .15f;
+constexpr float BLUNT = .13f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
@@ -138,12 +149,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float unit = fh * model.asset.limits.open * (1 - .12f * model.grade.age);
   const float drop = DROP * unit * a.jaw;
   // The skin of the chin is above rest at no time: only the jaw carries it down.
-  const float chin_drop = DROP * unit * clamp01(a.jaw + chin * gain);
+  const float chin_drop = CHIN_DROP * unit * clamp01(a.jaw + chin * gain);
   const float free = (1 - a.press) * (1 - .85f * a.tuck);
   // Lips that press or bite are not round, whatever sounds come before and after.
   const float rounding = smoothstep(0, ROUNDED, a.round) * (1 - std::max(a.press, a.tuck));
   // Protruding lips leave a small opening in their middle.
-  const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .28f * a.round) +
+  const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .34f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
                       .030f * fh * a.tuck * (1 - a.press) +
@@ -153,19 +164,19 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // The jaw carries the lower lip. Aperture beyond that is shared between the lips; with less, the
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
-  const float upper = (.20f + .10f * a.wide) * excess + .028f * fh * a.upraise * (1 - a.press) +
+  const float upper = (.25f + .08f * a.wide) * excess + .028f * fh * a.upraise * (1 - a.press) +
                       .020f * fh * a.tuck * (1 - a.press);
 
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx =
-      std::clamp(-c.narrowing * std::max(std::pow(a.round, 1.5f), NARROWED * rounding) +
-                     .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
-                     .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
-                     .07f * std::max(0.f, mood.smile) + .03f * a.press + .04f * a.tuck -
-                     (.09f + .05f * smiling) * a.jaw - .05f * smiling * a.open,
-                 -.6f, .3f);
+  const float kx = std::clamp(
+      -c.narrowing * std::max(std::pow(a.round, 1.5f) * (1 - a.press), NARROWED * rounding) +
+          .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+          .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
+          .07f * std::max(0.f, mood.smile) - .01f * a.press + .02f * a.tuck -
+          (.08f + .045f * smiling) * a.jaw - .04f * smiling * a.open,
+      -.6f, .3f);
   const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // The skin that compensates ends at the face's outline: behind it is background. The lips' middle
   // stays: of a head that is turned the far half is shorter, and its corner moves less.
@@ -181,27 +192,28 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const auto thinner = [&](float thick, float thin, float full) {
     return thick * (a.press * mix(thin, full, smoothstep(THIN_LIP * fh, FULL_LIP * fh, thick)));
   };
-  const float less_upper = thinner(c.upper_thick, .15f, .20f),
-              less_lower = thinner(c.lower_thick, .26f, .34f);
+  const float less_upper = thinner(c.upper_thick, .10f, .17f),
+              less_lower = thinner(c.lower_thick, .12f, .30f);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
-  const float hide_upper = c.upper_thick * (.32f * a.press + .05f * a.tuck);
-  const float hide_lower = c.lower_thick * (.44f * a.press + .60f * a.tuck);
+  const float hide_upper = c.upper_thick * (.24f * a.press + .05f * a.tuck);
+  const float hide_lower = c.lower_thick * (.38f * a.press + .66f * a.tuck);
   // The lips part in the middle. Beside the opening they stay together.
   const float parted = smoothstep(0, .07f * fh, aperture);
   const float parting =
       std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
                      std::max(parted, a.wide)) -
-                     .05f * a.tuck - BLUNT * a.jaw,
+                     .26f * a.tuck - BLUNT * a.jaw,
                  .4f, 1.f);
   const Pucker pucker(c, fh, rounding, aperture);
   const float half_opening = pucker.half_opening(corner * parting), inner = half_opening / corner,
               outer = mix(inner, std::max(inner, AROUND), clamp01(2 * a.jaw));
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
-  // Opening lips take the smile out of their line.
-  const float relax = c.smile * clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})) *
-                      (1 - .8f * std::max(a.press, a.tuck));
-  // Lips that press or bite hold their corners up: corners that hang would look sullen.
+  // Lips that press or bite level their line: corners that hang would look sullen, and raised ones
+  // like a smirk.
   const float set = std::max(a.press, a.tuck);
+  // Opening lips take the smile out of their line.
+  const float opened = clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})),
+              relax = c.smile * mix(opened, SET * smoothstep(0, SMILING * fh, c.smile), set);
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, 1.1f * a.jaw, .75f * a.open}));
 
@@ -211,6 +223,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   mouth.jaw_drop = drop;
   mouth.chin_drop = chin_drop;
   mouth.crease = clamp01(a.press);
+  mouth.touching = rounding;
+  mouth.corner = corner;
   bool moved = false;
   for (int i = 0; i < c.count; i++) {
     const float x = c.left + float(i) - c.centre, along = x - turned, ax = std::abs(along);
@@ -241,12 +255,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                                  ro, steepest * outer / inner);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
-    const float line = bowed * .16f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open +
+    const float line = bowed * .125f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open +
                        ends * (.5f * set * std::min(0.f, c.smile) - .03f * wn * a.wide -
                                .02f * wn * a.tuck - .05f * fh * mood.smile) +
                        relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -
                        even * crooked * (r < 1 ? 1.f : ends);
-    const float broad = smoothstep(2.5f, .9f, r);
+    const float wide = std::max(JAW_ENDS,
+                                std::min(ANGLE * c.outline[side], float(c.count - 1) / (2 * wn))),
+                broad = smoothstep(wide, JAW_FULL * wide, r);
 
     const float seam = neutral(c.seam), thick = std::min(1.f, ELLIPSE(r));
     Mouth::Column& out = mouth.columns[size_t(i)];
@@ -270,7 +286,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
     out.d_upper = line - .74f * upper * rising + thick * less_upper;
     out.d_lower = line - upper * rising + .96f * aperture * around -
-                  thick * (less_lower + .50f * c.lower_thick * a.tuck);
+                  thick * (less_lower + .62f * c.lower_thick * a.tuck);
     pucker.round_outside(place, out);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));

@@ -50,6 +50,8 @@ struct Mouth {
   float half_opening = 1;  // half the width of the opening, pixels
   float jaw_drop = 0;      // movement of the jaw and the lower teeth
   float chin_drop = 0;     // movement of the chin's skin
+  float touching = 0;      // darkening of the line beside the opening of rounded lips, 0 to 1
+  float corner = 1;        // distance of the corners from the middle, pixels
   float crease = 0;        // darkening of the line between pressed lips, 0 to 1
   Articulation now{};      // the articulation within the face's limits, for the mouth's interior
 

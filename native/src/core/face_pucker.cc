@@ -10,15 +10,15 @@ namespace {
 /** Share of the movement of the upper lip's inner edge that its outer edge follows. */
 constexpr float UPPER_FOLLOWS = .75f;
 /** Height of the opening of rounded lips, share of its width. */
-constexpr float OPENING = .42f;
+constexpr float OPENING = .44f;
 /** Share of the opening that is above the line between the closed lips. */
-constexpr float ABOVE = .32f;
+constexpr float ABOVE = .30f;
 /** Its upper edge is arched: it has this share of the height at each place. */
-constexpr float ARCHED = .58f;
+constexpr float ARCHED = .45f;
 /** Rounded lips come together at this share of a smile above the middle of the mouth at rest. */
 constexpr float SMILE = .25f;
 /** Both lips are about equally full: the upper one's share, and how far lips come to it. */
-constexpr float UPPER_SHARE = .45f, EQUAL = .65f;
+constexpr float UPPER_SHARE = .42f, EQUAL = .65f;
 /** Both are at most this share of the rounded mouth's width thick, or as thick as at rest. */
 constexpr float FULL = .52f;
 /** Rounded upper lips cover this share of the skin below the nose at most. */
@@ -31,20 +31,22 @@ constexpr float ELLIPTIC = .7f, RESTING = 1.05f;
 constexpr float TAPERED = .5f;
 /** Lips that are thin beside their middle at rest are at most so many times as thick. */
 constexpr float STRETCHED = 2.2f;
+/** How far the corners hang, share of the face's height. */
+constexpr float HANGING = .022f;
 /** Share of the upper lip's bow that goes. */
 constexpr float FLAT_BOW = .6f;
 
 }  // namespace
 
 Pucker::Pucker(const Contours& c, float face_height, float amount, float aperture)
-    : amount_(amount), aperture_(aperture) {
+    : amount_(amount), aperture_(aperture), hanging_(HANGING * face_height) {
   const size_t middle = size_t(c.count / 2);
   level_ = c.level[middle] - SMILE * c.smile + (ARCHED - ABOVE) * aperture;
   // Thin lips become fuller by most.
   const float most = PHILTRUM * (c.upper_outer[middle] - c.nose) * (1 - UNDER_HAIR * c.moustache);
   const float upper = c.upper_thick +
                       std::min(most, std::clamp(.078f * face_height - c.upper_thick,
-                                                .24f * c.upper_thick, .85f * c.upper_thick)),
+                                                .10f * c.upper_thick, .45f * c.upper_thick)),
               lower = c.lower_thick + std::clamp(.062f * face_height - c.lower_thick,
                                                  .16f * c.lower_thick, .75f * c.lower_thick);
   const float width = 2 * c.half_width * (1 - c.narrowing),
@@ -55,11 +57,16 @@ Pucker::Pucker(const Contours& c, float face_height, float amount, float apertur
 }
 
 float Pucker::half_opening(float half) const {
-  return mix(half, std::min(half, std::max(.4f * half, aperture_ / (2 * OPENING))), amount_);
+  return mix(half, std::min(half, std::max(.3f * half, aperture_ / (2 * OPENING))), amount_);
+}
+
+float Pucker::moved_line(const Place& at) const {
+  const float hanging = hanging_ * std::min(1.f, at.r * at.r) * at.ends;
+  return (level_ + hanging - at.seam) * at.ends;
 }
 
 void Pucker::round_inside(const Place& at, Mouth::Column& out) const {
-  const float line = at.seam + (level_ - at.seam) * at.ends, gap = aperture_ * at.opening;
+  const float line = at.seam + moved_line(at), gap = aperture_ * at.opening;
   out.y_top = mix(out.y_top, line - ARCHED * gap, amount_);
   out.y_bottom = mix(out.y_bottom, line + (1 - ARCHED) * gap, amount_);
 }
@@ -73,7 +80,7 @@ void Pucker::round_outside(const Place& at, Mouth::Column& out) const {
   };
   const float up = thickness(upper_, at.seam - at.upper, FLAT_BOW) + UPPER_FOLLOWS * ARCHED * open,
               down = thickness(lower_, at.lower - at.seam, 1) + (1 - ARCHED) * open;
-  const float line = (level_ - at.seam) * at.ends;
+  const float line = moved_line(at);
   out.d_upper = mix(out.d_upper, at.seam + line - up - at.upper, amount_);
   out.d_lower = mix(out.d_lower, at.seam + line + down - at.lower, amount_);
 }

@@ -32,7 +32,11 @@ class Pucker {
   void round_outside(const Place& at, Mouth::Column& out) const;
 
  private:
+  /** @returns how far below the seam at rest the line between rounded lips is, pixels */
+  float moved_line(const Place& at) const;
+
   float amount_, aperture_;
+  float hanging_;        // of the corners, pixels
   float level_;          // y of the opening's middle
   float upper_, lower_;  // thickness of the lips in the middle
 };

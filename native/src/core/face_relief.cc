@@ -41,8 +41,8 @@ struct SkinPlace {
   float inside;          // 1 on the face, 0 at its outline and beyond
 };
 
-/** Changes of luma for lips that round, spread and press, at a luma of 150. */
-using SkinLight = std::array<float, Relief::PRESS + 1>;
+/** Changes of luma for lips that round, spread and press and a jaw that drops, at a luma of 150. */
+using SkinLight = std::array<float, Relief::KINDS>;
 
 /**
  * The light on cheeks, folds and chin. `dent`, -1 to 1, is the relief of bunched skin; `textured`
@@ -58,7 +58,8 @@ SkinLight skin_light(const SkinPlace& at, float dent, float textured) {
           at.inside * (along * (6.5f * bell(from, .22f, .13f) - 9 * bell(from, -.01f, .07f)) -
                        7 * bell(at.r, 1.12f, .07f) * bell(at.below, -.03f, .13f)),
           smoothstep(.62f, .4f, at.r) *
-              (4 * dent * bell(at.chin, .58f, .2f) - 8 * bell(at.chin, .16f, .1f))};
+              (4 * dent * bell(at.chin, .58f, .2f) - 8 * bell(at.chin, .16f, .1f)),
+          -10 * at.inside * bell(at.r, 1.45f, .22f) * bell(at.below, .3f, .42f)};
 }
 
 /** Relief of bunched skin at (u, v) in half widths of the mouth: a sum of waves, -1 to 1. */
@@ -220,10 +221,10 @@ void build_relief(Model& model) {
       const float sides = smoothstep(.9f, .45f, at.r);
       // The lower lip catches the light from above; the skin below it lies in its shadow.
       const float lips =
-          light * (14 * bell(at.lower, .5f, .22f) * smoothstep(.75f, .2f, at.r) -
+          light * (18 * bell(at.lower, .5f, .22f) * smoothstep(.75f, .2f, at.r) -
                    20 * bell(at.lower, 1.35f, .22f) * sides +
                    7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
-                   9 * bell(at.upper, .35f, .2f) * sides -
+                   14 * bell(at.upper, .4f, .25f) * sides -
                    6 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
       // The skin beside the corners is bare whenever lips are round.
       const Colour bare_skin{luma + corners[0].data[i], u.data[i] + corners[1].data[i],
@@ -265,15 +266,15 @@ void build_relief(Model& model) {
         return without - from + reddened * (to - without);
       };
       set(Relief::PROTRUDED,
-          {lips + creases + turn(bare_skin.y, here.y, red.y) - 10 * light * turned,
-           turn(bare_skin.u, here.u, red.u) - 2 * turned,
-           turn(bare_skin.v, here.v, red.v) + 7 * turned});
+          {lips + creases + turn(bare_skin.y, here.y, red.y) - 6 * light * turned,
+           turn(bare_skin.u, here.u, red.u) - turned,
+           turn(bare_skin.v, here.v, red.v) + 4 * turned});
       set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});
       const SkinLight change =
           skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0, textured);
-      const std::array<float, Relief::KINDS> skins{light * change[Relief::ROUND],
-                                                   light * folds * change[Relief::SPREAD],
-                                                   light * change[Relief::PRESS]};
+      const std::array<float, Relief::KINDS> skins{
+          light * change[Relief::ROUND], light * folds * change[Relief::SPREAD],
+          light * change[Relief::PRESS], light * change[Relief::JAW]};
       for (size_t kind = 0; kind < Relief::KINDS; kind++) {
         const float bounded = std::clamp(skins[kind], -127.f, 127.f);
         const auto value = int8_t(std::abs(bounded) < 1.5f ? 0 : std::lround(bounded));

@@ -15,11 +15,11 @@ struct Model;
 struct Relief {
   static constexpr int CELL = 8;
   /**
-   * Movements of the lips that change the light on the skin. Lips that round hollow the cheeks,
-   * ones that spread deepen the folds from the nose and fill the cheeks, and ones that press bunch
-   * the chin's skin.
+   * Movements of lips and jaw that change the light on the skin. Lips that round hollow the cheeks,
+   * ones that spread deepen the folds from the nose and fill the cheeks, ones that press bunch the
+   * chin's skin, and a jaw that drops hollows the cheeks below their bones.
    */
-  static constexpr size_t ROUND = 0, SPREAD = 1, PRESS = 2, KINDS = 3;
+  static constexpr size_t ROUND = 0, SPREAD = 1, PRESS = 2, JAW = 3, KINDS = 4;
   /**
    * Changes of colour, as fine as the picture: on protruding lips the light falls differently, and
    * when lips part or round, the skin beside their corners is bare.

@@ -44,9 +44,10 @@ bool same(const Record& a, const Record& b) {
 
 }  // namespace
 
-Renderer::Renderer(const Model& model, const Warp& warp)
+Renderer::Renderer(const Model& model, const Warp& warp, DrawEye eye_drawing)
     : model_(model),
       warp_(warp),
+      draw_eye_(eye_drawing),
       interior_(model),
       head_(model.weight.size()),
       head_nodes_(model.weight.size()),
@@ -247,8 +248,9 @@ Renderer::Box Renderer::mouth_box() const {
 /** Sets the strength of the relief and of the skin's light, and marks where they change. */
 void Renderer::update_relief(std::span<uint8_t> dirty) {
   const Articulation& a = mouth_.now;
-  const float bare = std::max({3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide),
-                               2.2f * a.round, .7f * a.press, .7f * a.tuck});
+  const float bare =
+      std::max({3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide), 2.2f * a.round,
+                .7f * a.press, .7f * a.tuck, .9f * smoothstep(0, .5f, std::max(a.wide, a.teeth))});
   const std::array<int, Relief::LAYERS> relief{
       int(clamp01(PURSED * (a.round - PURSED_FROM)) * RELIEF_STEPS),
       int(std::lround(clamp01(bare) * RELIEF_STEPS))};
@@ -261,8 +263,9 @@ void Renderer::update_relief(std::span<uint8_t> dirty) {
   const auto steps = [](float strength) {
     return int(std::lround(clamp01(strength) * SKIN_STEPS)) * (RELIEF_STEPS / SKIN_STEPS);
   };
-  const std::array<int, Relief::KINDS> skin{
-      steps(a.round), steps(1.25f * (a.wide * (1 - a.round) - .2f)), steps(a.press)};
+  const std::array<int, Relief::KINDS> skin{steps(a.round),
+                                            steps(1.25f * (a.wide * (1 - a.round) - .2f)),
+                                            steps(a.press), steps(1.3f * a.jaw)};
   unsigned changed = 0;
   for (size_t kind = 0; kind < Relief::KINDS; kind++) {
     changed |= skin[kind] == skin_[kind] ? 0u : 1u << kind;

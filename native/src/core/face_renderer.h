@@ -18,7 +18,8 @@ namespace mouthpiece::face {
 class Renderer {
  public:
   /** @param model must outlive the renderer */
-  explicit Renderer(const Model& model, const Warp& warp = choose_warp());
+  explicit Renderer(const Model& model, const Warp& warp = choose_warp(),
+                    DrawEye eye_drawing = choose_eye_drawing());
 
   /**
    * Draws what differs visibly from the previous frame. Smaller movements are left out: edges are
@@ -92,10 +93,10 @@ class Renderer {
   };
   /** The lip seam at four pixels. */
   struct Seam {
-    F4 x, y;           // positions in the mouth's coordinates
-    F4 top, bottom;    // the lips' inner edges at x
-    F4 side;           // 0 upper lip, 1 lower lip
-    F4 cover, crease;  // opacity of the mouth's interior, of the crease between pressed lips
+    F4 x, y;          // positions in the mouth's coordinates
+    F4 top, bottom;   // the lips' inner edges at x
+    F4 side;          // 0 upper lip, 1 lower lip
+    F4 cover, shade;  // opacity of the mouth's interior; share of light that the lips lose
   };
 
   void apply_limits(const Articulation& articulation, const Pose& pose);
@@ -132,6 +133,7 @@ class Renderer {
 
   const Model& model_;
   const Warp& warp_;
+  const DrawEye draw_eye_;
   bool valid_ = false;
   Mood mood_, goal_;
   Articulation articulation_{}, last_articulation_{};

@@ -13,6 +13,23 @@ namespace {
 constexpr int MOUTH_ROWS = 2 * NODE_STEP;
 /** How far parts of a block may move beyond its middle, pixels. */
 constexpr int NEAR = 12;
+/** A property of lips that are not rounded, and of rounded ones. */
+using ByRounding = std::array<float, 2>;
+/**
+ * Lips turn inwards round an opening, rounded ones more: the share of light that the margins of the
+ * upper and the lower one lose, and how wide they are; from which height of an opening on; face
+ * heights.
+ */
+constexpr ByRounding UPPER_SHADE{.16f, .40f}, LOWER_SHADE{.12f, .34f}, UPPER_MARGIN{.020f, .030f},
+    LOWER_MARGIN{.024f, .034f};
+constexpr float SHADED_OPENING = .03f;
+/**
+ * Share of its light that the line between rounded lips loses beside their opening: they touch
+ * there; openings as high as this have none; face heights.
+ */
+constexpr float TOUCHING_SHADE = .30f, TOUCHING = .02f;
+/** Share of its light that the line between pressed lips loses. */
+constexpr float PRESSED_SHADE = .22f;
 
 /** Four neighbouring numbers. */
 I4 four(const int8_t* from) {
@@ -312,13 +329,14 @@ void Renderer::draw_cell(size_t k, const Target& upper, const Target& lower,
     const uint8_t* above = upper.y + y * upper.stride;
     const uint8_t* below = lower.y + y * lower.stride;
     F4 value = mix(take(above, above + 2), take(below, below + 2), seam.side);
+    value = 16 + (value - 16) * (1 - seam.shade);
     if (any(seam.cover > 0)) {
       value =
           mix(value, interior_.colours_at<Channels::luma>(seam.x, seam.y, seam.top, seam.bottom).y,
               seam.cover);
     }
     uint8_t* row = out.y + y * out.stride;
-    put(16 + (value - 16) * (1 - seam.crease), row, row + 2);
+    put(value, row, row + 2);
   }
 
   // A chroma sample lies between its four luma pixels and is twice as high.
@@ -351,7 +369,7 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   Seam seam;
   seam.x = place(local_.x);
   seam.y = place(local_.y);
-  seam.crease = splat(0);
+  seam.shade = splat(0);
   const Mouth::Edges edges = mouth_.edges(model_.contours, seam.x);
   const F4 middle = (edges.top + edges.bottom) / 2;
   seam.top = edges.top;
@@ -360,90 +378,45 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   // The share of the pixel's height that is in the opening.
   seam.cover =
       clamp01((min(seam.y + half, edges.bottom) - max(seam.y - half, edges.top)) / (2 * half));
+  const float fh = model_.face_height;
+  if (mouth_.aperture > 0) {
+    const auto now = [this](const ByRounding& of) { return mix(of[0], of[1], mouth_.touching); };
+    const F4 above = clamp01(1 - max(edges.top - seam.y, splat(0)) / (now(UPPER_MARGIN) * fh)),
+             below = clamp01(1 - max(seam.y - edges.bottom, splat(0)) / (now(LOWER_MARGIN) * fh)),
+             open = clamp01((edges.bottom - edges.top) / (SHADED_OPENING * fh));
+    seam.shade =
+        open * mix(now(UPPER_SHADE) * above * above, now(LOWER_SHADE) * below * below, seam.side);
+  }
+  if (mouth_.touching == 0 && mouth_.crease == 0) {
+    return seam;
+  }
+  // A line along the middle. (1 - d^2 / 4.5)^4 approximates exp(-d^2).
+  const F4 d = (seam.y - middle) / (.008f * fh + .4f), bell = clamp01(1 - d * d * (1 / 4.5f)),
+           line = bell * bell * bell * bell, away = abs(seam.x - model_.contours.centre);
+  if (mouth_.touching > 0) {
+    const F4 closed = clamp01(1 - (edges.bottom - edges.top) / (TOUCHING * fh));
+    seam.shade += TOUCHING_SHADE * mouth_.touching * closed * line *
+                  smoothstep(splat(.92f), splat(.55f), away / mouth_.corner);
+  }
   if (mouth_.crease > 0) {
-    const F4 d = (seam.y - middle) / (.008f * model_.face_height + .4f),
-             r = abs(seam.x - model_.contours.centre) / model_.contours.half_width;
-    // (1 - d^2 / 4.5)^4 approximates exp(-d^2).
-    const F4 bell = clamp01(1 - d * d * (1 / 4.5f)), squared = bell * bell;
-    seam.crease = .30f * mouth_.crease * squared * squared * smoothstep(splat(.95f), splat(.6f), r);
+    seam.shade += PRESSED_SHADE * mouth_.crease * line *
+                  smoothstep(splat(.95f), splat(.6f), away / model_.contours.half_width);
   }
   return seam;
 }
 
-/** Draws an eye, four pixels at a time. */
 void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
   const Model& m = model_;
   const Area area = moved(overlay.area());
-  const auto inner = [](float value, int low, int high) {
-    return std::clamp(int(std::floor(value)) & ~7, low, high);
+  // To multiples of a power of two, of which the grid's sides are some, too.
+  const auto inner = [](float value, int multiple, int low, int high) {
+    return std::clamp(int(std::floor(value)) & -multiple, low, high);
   };
-  const int x0 = inner(area.x0, m.x0, m.x1), y0 = inner(area.y0, m.y0, m.y1) & ~1,
-            x1 = inner(area.x1 + 8, m.x0, m.x1), y1 = inner(area.y1 + 8, m.y0, m.y1);
   const Target out = target(picture, 0, 0);
-  // Displacements of four pixels at x + offset, by the nodes above and below row y. Those between
-  // are interpolated between nodes that are `scale` apart, as for the planes' tiles.
-  struct Columns {
-    F4 x, top_x, bottom_x, top_y, bottom_y;
-  };
-  const auto columns = [&](int x, int y, F4 offset, int scale) {
-    const int span = NODE_STEP * scale, i = (x - m.x0) / span, j = (y - m.y0) / span;
-    const size_t k = size_t(m.node(i * scale, j * scale)), below = k + size_t(m.columns * scale),
-                 next = size_t(scale);
-    const F4 fx = offset / float(span);
-    const auto across = [&](const std::vector<int16_t>& d, size_t at) {
-      return mix(splat(d[at]), splat(d[at + next]), fx);
-    };
-    return Columns{float(x) + offset, across(nodes_.x, k), across(nodes_.x, below),
-                   across(nodes_.y, k), across(nodes_.y, below)};
-  };
-  // The effect on them at y + down.
-  EyeOverlay::Sample at;
-  const auto sample = [&](const Columns& across, int y, float down, int scale) {
-    const int span = NODE_STEP * scale, from = (y - m.y0) / span * span;
-    const F4 fy = splat((float(y - m.y0 - from) + down) / float(span));
-    return overlay.sample(across.x - mix(across.top_x, across.bottom_x, fy) / SUBPIXEL,
-                          float(y) + down - mix(across.top_y, across.bottom_y, fy) / SUBPIXEL, at);
-  };
-  const auto take = [](const uint8_t* bytes) {
-    return to_float(I4{bytes[0], bytes[1], bytes[2], bytes[3]});
-  };
-  const auto put = [](F4 value, I4 mask, uint8_t* bytes) {
-    const I4 rounded = to_int(min(max(value + .5f, splat(0)), splat(255)));
-    for (int lane = 0; lane < LANES; lane++) {
-      if (mask[lane]) {
-        bytes[lane] = uint8_t(rounded[lane]);
-      }
-    }
-  };
-  const auto end_of = [&](int y, int span) {
-    return std::min(y1, m.y0 + ((y - m.y0) / span + 1) * span);
-  };
-  for (int top = y0; top < y1; top = end_of(top, NODE_STEP)) {
-    for (int x = x0; x < x1; x += LANES) {
-      const Columns across = columns(x, top, F4{0, 1, 2, 3}, 1);
-      for (int y = top; y < end_of(top, NODE_STEP); y++) {
-        if (sample(across, y, 0, 1)) {
-          uint8_t* pixels = out.y + size_t(y) * size_t(out.stride) + x;
-          put(overlay.luma(at, take(pixels)), at.touched, pixels);
-        }
-      }
-    }
-  }
-  for (int top = y0; top < y1; top = end_of(top, 2 * NODE_STEP)) {
-    for (int x = x0; x < x1; x += 2 * LANES) {
-      const Columns across = columns(x, top, F4{.5f, 2.5f, 4.5f, 6.5f}, 2);
-      for (int y = top; y < end_of(top, 2 * NODE_STEP); y += 2) {
-        if (!sample(across, y, .5f, 2)) {
-          continue;
-        }
-        const size_t place = size_t(y / 2) * size_t(out.stride / 2) + size_t(x / 2);
-        F4 u = take(out.u + place), v = take(out.v + place);
-        overlay.chroma(at, u, v);
-        put(u, at.touched, out.u + place);
-        put(v, at.touched, out.v + place);
-      }
-    }
-  }
+  draw_eye_(overlay.state(),
+            {inner(area.x0, 16, m.x0, m.x1), inner(area.y0, 8, m.y0, m.y1),
+             inner(area.x1 + 16, 16, m.x0, m.x1), inner(area.y1 + 8, 8, m.y0, m.y1), out.y, out.u,
+             out.v, out.stride, nodes_.x.data(), nodes_.y.data(), m.x0, m.y0, m.columns});
 }
 
 }  // namespace mouthpiece::face

@@ -1,5 +1,5 @@
-// Layers of the teeth: the asset's patches resampled into the mouth's coordinates, or teeth painted
-// in the portrait's tint. Shapes and shades of painted teeth were chosen by eye.
+// Layers of the teeth, painted in the portrait's tint. Teeth cut out of a smile look pasted in, and
+// end where the photograph showed no more. Shapes and shades were chosen by eye.
 #include <algorithm>
 #include <array>
 
@@ -13,29 +13,6 @@ struct Sample {
   Colour colour;
   float a;  // alpha, 0 to 1
 };
-
-/** Bilinear sample of a patch at a position in the picture. */
-Sample sample_patch(const Patch& patch, float px, float py) {
-  const float x = px - float(patch.x), y = py - float(patch.y);
-  if (!(x >= 0 && y >= 0 && x < float(patch.width - 1) && y < float(patch.height - 1))) {
-    return {{16, 128, 128}, 0};
-  }
-  const auto plane = [](const uint8_t* data, int stride, int height, float u, float v) {
-    const int ix = std::min(int(u), stride - 1), iy = std::min(int(v), height - 1),
-              nx = std::min(ix + 1, stride - 1), ny = std::min(iy + 1, height - 1);
-    const float fx = u - float(ix), fy = v - float(iy);
-    const auto at = [&](int col, int row) {
-      return float(data[size_t(row) * size_t(stride) + size_t(col)]);
-    };
-    return mix(mix(at(ix, iy), at(nx, iy), fx), mix(at(ix, ny), at(nx, ny), fx), fy);
-  };
-  // A chroma sample lies in the middle of its four luma pixels.
-  const float cx = std::max(0.f, (x - .5f) / 2), cy = std::max(0.f, (y - .5f) / 2);
-  return {{plane(patch.luma, patch.width, patch.height, x, y),
-           plane(patch.u, patch.width / 2, patch.height / 2, cx, cy),
-           plane(patch.v, patch.width / 2, patch.height / 2, cx, cy)},
-          plane(patch.alpha, patch.width, patch.height, x, y) / 255};
-}
 
 /** A row of painted teeth. */
 struct Row {
@@ -60,19 +37,21 @@ float difference(const Row& row, int k, bool left, int which) {
 struct Tooth {
   float end, shorter, pointed;
 };
-constexpr int TEETH = 6;
-constexpr std::array<Tooth, TEETH> UPPER{{{.28f, 0, 0},
-                                          {.49f, .06f, 0},
-                                          {.65f, .02f, .06f},
-                                          {.79f, .06f, .03f},
-                                          {.92f, .08f, .02f},
-                                          {1.05f, .10f, 0}}},
+constexpr int TEETH = 7;
+constexpr std::array<Tooth, TEETH> UPPER{{{.235f, 0, 0},
+                                          {.41f, .06f, 0},
+                                          {.545f, .02f, .06f},
+                                          {.66f, .06f, .03f},
+                                          {.77f, .08f, .02f},
+                                          {.88f, .10f, 0},
+                                          {1.06f, .12f, 0}}},
     LOWER{{{.19f, 0, 0},
            {.38f, .01f, 0},
            {.57f, .03f, .07f},
            {.75f, .10f, .04f},
            {.90f, .15f, 0},
-           {1.05f, .18f, 0}}};
+           {1.05f, .18f, 0},
+           {1.2f, .18f, 0}}};
 /** The arch bends back: how far the edges of a row rise towards its ends, share of its height. */
 constexpr float UPPER_CURVE = .06f, LOWER_CURVE = .10f;
 /**
@@ -86,7 +65,7 @@ constexpr float NEARER = .9f, FARTHER = .5f;
  */
 constexpr float SHADE_COLOUR = .4f, SHADE_U = -4, SHADE_V = 7;
 /** Less light reaches the side teeth: exp(-FALL x^POWER), x in half widths of the row. */
-constexpr float UPPER_FALL = 1.6f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
+constexpr float UPPER_FALL = 1.3f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
 
 /** @param px, py position in the mouth's coordinates */
 Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
@@ -184,18 +163,11 @@ Layer make_layer(const Model& model, Source source) {
   return layer;
 }
 
-Layer from_patch(const Model& model, const Patch& patch) {
-  return make_layer(model, [&](float x, float y) {
-    const Point p = model.frame.to_picture(x, y);
-    return sample_patch(patch, p.x, p.y);
-  });
-}
-
 /** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
-  const float half_width = c.teeth_half_width * (upper ? 1.12f : .74f),
+  const float half_width = c.teeth_half_width * (upper ? 1.34f : .74f),
               turn = (c.middle - c.centre) / c.half_width;
   const Row row{.upper = upper,
                 .edge = seam + biting_edge(model, upper) * fh,
@@ -218,28 +190,6 @@ Layer painted(const Model& model, bool upper) {
     }
     return Sample{{sum.colour.y / sum.a, sum.colour.u / sum.a, sum.colour.v / sum.a}, sum.a / 9};
   });
-}
-
-/**
- * Teeth photographed in a smile hang too low when the lips close over them. Moves the layer up
- * until the biting edge is at most 3 % of the face's height below the lip line.
- */
-void seat_upper(const Model& model, Layer& layer) {
-  const Contours& c = model.contours;
-  const float seam = c.seam[size_t(c.count / 2)], lowest = seam + .030f * model.face_height;
-  int edge = 0;
-  const int left = std::max(0, int(c.centre - .25f * c.half_width - layer.left)),
-            right = std::min(layer.width, int(c.centre + .25f * c.half_width - layer.left));
-  for (int y = 0; y < layer.height; y++) {
-    int opaque = 0;
-    for (int x = left; x < right; x++) {
-      opaque += layer.yuva[4 * (size_t(y) * size_t(layer.width) + size_t(x)) + 3] > 127;
-    }
-    if (opaque * 2 > right - left) {
-      edge = y;
-    }
-  }
-  layer.top -= std::max(0.f, layer.top + float(edge) - lowest);
 }
 
 struct Growth {
@@ -267,7 +217,7 @@ float span(const Asset& asset, int from, int to) {
 float biting_edge(const Model& model, bool upper) {
   // With age the upper lip covers more of the teeth, and the lower one less.
   const float age = model.grade.age;
-  return upper ? .026f - .014f * age : -.006f - .006f * age;
+  return upper ? .029f - .015f * age : -.006f - .006f * age;
 }
 
 void build_teeth(Model& model) {
@@ -277,11 +227,8 @@ void build_teeth(Model& model) {
   };
   model.teeth =
       std::max(grown(BY_EYES, EYE_LEFT, EYE_RIGHT), grown(BY_WIDTH, CHEEK_LEFT, CHEEK_RIGHT));
-  model.teeth_upper =
-      asset.teeth_upper ? from_patch(model, asset.teeth_upper) : painted(model, true);
-  seat_upper(model, model.teeth_upper);
-  model.teeth_lower =
-      asset.teeth_lower ? from_patch(model, asset.teeth_lower) : painted(model, false);
+  model.teeth_upper = painted(model, true);
+  model.teeth_lower = painted(model, false);
 }
 
 }  // namespace mouthpiece::face

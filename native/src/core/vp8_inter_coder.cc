@@ -161,11 +161,7 @@ void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<cons
             make_steps(2 * dc, std::max(8, ac * 155 / 100), ROUND_DCS),
             make_steps(std::min(dc, 132), ac, ROUND_CHROMA)};
   std::fill(above_.begin(), above_.end(), Context{});
-  for (auto& counts : counts_) {
-    for (auto& of_context : counts) {
-      of_context.fill(0);
-    }
-  }
+  counts_.fill(0);
   for (int by = 0; by < rows_; by++) {
     left_ = {};
     for (int bx = 0; bx < columns_; bx++) {
@@ -273,18 +269,18 @@ void InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, int type
   above = left = uint8_t(nonzero != 0);
   uint32_t* to = scratch.tokens.data() + scratch.token_count;
   if (nonzero == 0) {
-    const uint32_t at = uint32_t(type * 8 + BANDS[size_t(first)]) * 3 + context;
-    counts_[0][at][END]++;
-    *to = at | END << 7;
+    *to = (uint32_t(type * 8 + BANDS[size_t(first)]) * 3 + context) | END << 7;
+    counts_[*to]++;
     scratch.token_count++;
     return;
   }
   const int end = 32 - std::countl_zero(nonzero);
   uint32_t after_zero = 0;
   const auto append = [&](int i, uint32_t token, uint32_t extra) {
-    const uint32_t at = uint32_t(type * 8 + BANDS[size_t(i)]) * 3 + context;
-    counts_[after_zero][at][token]++;
-    *to++ = at | token << 7 | after_zero << 11 | extra << 12;
+    const uint32_t at = uint32_t(type * 8 + BANDS[size_t(i)]) * 3 + context,
+                   record = at | token << 7 | after_zero << 11;
+    counts_[record]++;
+    *to++ = record | extra << 12;
   };
   for (int i = first; i < end; i++) {
     const int level = levels[size_t(i)];

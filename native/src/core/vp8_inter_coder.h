@@ -114,6 +114,8 @@ class InterCoder {
   void update_probabilities(BoolWriter& writer);
   void write_modes(BoolWriter& writer);
   void write_tokens(BoolWriter& out, const Scratch& scratch) const;
+  void put_tokens(BoolWriter& out, const Scratch& scratch) const;
+  void put_tokens_lzcnt(BoolWriter& out, const Scratch& scratch) const;
 
   Block& block(int bx, int by) { return blocks_[size_t((by + 1) * (columns_ + 1) + bx + 1)]; }
   const Block& block(int bx, int by) const {
@@ -140,8 +142,11 @@ class InterCoder {
   std::array<Steps, 3> steps_;  // luma, Y2, chroma
   std::vector<Context> above_;
   Context left_{};
-  /** Counts of tokens by context; apart those after a zero, which cannot be an end of block. */
-  std::array<std::array<std::array<uint32_t, 12>, CONTEXTS>, 2> counts_{};
+  /**
+   * Counts of tokens by the lower bits of their records: context, token, and whether it follows a
+   * zero, where it cannot be an end of block.
+   */
+  std::array<uint32_t, 1 << 12> counts_{};
   std::array<uint8_t, BLOCK_BYTES> padded_{};
 };
 

@@ -7,6 +7,7 @@ import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type ComposedPicture, composePicture } from './compose-picture.ts';
 import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
 import { decodeImage } from './imaging/decode.ts';
+import { withoutBars } from './imaging/letterbox.ts';
 import { exposureOf, lit } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
 import type { FaceWarning } from './face-error.ts';
@@ -22,7 +23,7 @@ import { lowerCheeks } from './regions/smile-eyes.ts';
 import { chooseFace, checkCrop, checkPerson } from './detect/portrait-quality.ts';
 import { measureLighting } from './regions/lighting.ts';
 import { toI420 } from './imaging/patch.ts';
-import { mouthTints, ownTeeth } from './regions/mouth-interior.ts';
+import { mouthTints, teethColour } from './regions/mouth-interior.ts';
 import { lowerLip } from './regions/upper-lip.ts';
 
 /**
@@ -63,7 +64,7 @@ export async function createFace(
   imageBytes: Uint8Array,
   { name, look = DEFAULT_LOOK, landmarker, check = () => {} }: CreateFaceOptions,
 ): Promise<CreatedFace> {
-  const source = new Pyramid(await decodeImage(imageBytes));
+  const source = new Pyramid(withoutBars(await decodeImage(imageBytes)));
   check();
   const faces = await (landmarker ?? (await FaceLandmarker.load())).find(source);
   check();
@@ -82,7 +83,7 @@ export async function createFace(
   const lowered = glasses || !eyes.areOpen ? 0 : closed.raised;
   const rest = { ...closed, ...lowerCheeks(closed.image, closed.points, lowered) };
   const lighting = measureLighting(crop.image, crop.points);
-  const teeth = rest.opening ? ownTeeth(crop.image, rest.opening, rest.contour) : undefined;
+  const teeth = rest.opening ? teethColour(crop.image, rest.opening, rest.contour) : undefined;
   const lid = (eye: EyeIndices, seed: number): FacePatch =>
     eyes.canBlink
       ? closedEye(rest.image, rest.points, eye, lighting, seed, glasses)
@@ -115,14 +116,13 @@ export async function createFace(
         sourcePixelsPerPixel: round(crop.scale),
         room: round(crop.room),
         gap: round(rest.gap),
-        ownTeeth: teeth !== undefined,
       },
     },
     neutral: Buffer.concat([luma, u, v]),
     landmarks: pixelCentres(shown?.points(rest.points) ?? rest.points),
     matte: shown?.matte(matte.weight) ?? matte.weight,
     shoulders: shown?.shoulders(matte.shoulders) ?? matte.shoulders,
-    tints: mouthTints(lighting, teeth?.colour, lowerLip(rest.image, rest.points)),
+    tints: mouthTints(lighting, teeth, lowerLip(rest.image, rest.points)),
     limits: {
       round: 1 - 0.1 * rest.smile,
       open: 1 - 0.2 * rest.smile,
@@ -132,8 +132,6 @@ export async function createFace(
       shift: 12 * matte.motionScale * shrinkOf(shown),
       brow: glasses ? BROWS_UNDER_GLASSES : 1,
     },
-    teethUpper: moved(teeth?.patch ?? undefined),
-    teethLower: undefined,
     lidLeft: moved(lidLeft),
     lidRight: moved(lidRight),
   });

@@ -40,7 +40,7 @@ const GATE_CLOSES = 0.25;
  * it: lips that lag are seen to be late, a chin is not. People's chins go with the opening of the
  * mouth by r .26 to .60 (docs/motion.md).
  */
-const CHIN_FOLLOWS = 0.33;
+const CHIN_FOLLOWS = 0.36;
 /** The chin is where the jaw has it when it is as near, so that a mouth at rest is. */
 const CHIN_REST = 0.01;
 

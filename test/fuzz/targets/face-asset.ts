@@ -44,8 +44,6 @@ const WHOLE = encodeFaceAsset({
   shoulders: new Uint8Array((SIDE / BREATH_CELL) ** 2).fill(99),
   tints: { cavity: [1, 2, 3], gums: [1, 2, 3], tongue: [1, 2, 3], teeth: [1, 2, 3] },
   limits: { round: 1, open: 1, yaw: 0.06, pitch: 0.06, roll: 0.06, shift: 12, brow: 1 },
-  teethUpper: patch(16),
-  teethLower: patch(8),
   lidLeft: patch(8),
   lidRight: undefined,
 });
@@ -70,7 +68,7 @@ function change(data: Buffer): Uint8Array {
 
 export const target: FuzzTarget = {
   maxBytes: 2048,
-  words: ['MPFACE', 'teethUpper', 'lidRight', 'limits', 'neutral', 'landmarks'],
+  words: ['MPFACE', 'lidLeft', 'lidRight', 'limits', 'neutral', 'landmarks'],
   run(data) {
     const bytes = change(data);
     let reason: unknown;

@@ -49,5 +49,6 @@ test('a picture of which all is known stays as it is', () => {
   const { image, known } = striped();
   const before = image.data.slice();
   assert.equal(extendPicture(image, known.fill(1), HEAD), undefined);
-  assert.deepEqual(image.data, before);
+  // A difference of whole pictures takes gigabytes to print.
+  assert.ok(Buffer.compare(image.data, before) === 0);
 });

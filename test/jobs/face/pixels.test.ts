@@ -177,7 +177,8 @@ test('the folds of a smile are softened; a beard, and a mouth at rest, stay as t
   ] as const) {
     const image = drawn(isDark);
     softenFolds(image, landmarks, amount);
-    assert.deepEqual(image.data, drawn(isDark).data);
+    // A difference of so many values would take all memory to print.
+    assert.ok(Buffer.compare(image.data, drawn(isDark).data) === 0, `amount ${amount}`);
   }
 });
 

@@ -111,39 +111,52 @@ describe('lips', () => {
     assert.ok(s > rest.width + 0.06 * eyes, `s: ${s} of ${rest.width}`);
   });
 
-  test('the background beside a turned head stays out of the skin at the far corner', () => {
-    const [skin, line, background, red] = [170, 90, 60, 150];
-    const { neutral, landmarks } = syntheticParts();
-    // The outline is closer to the corner than skin is replaced beside that of a face seen from ahead.
-    const outline = 57;
-    for (const index of FACE_OVAL) {
-      const x = landmarks[index * 3]! - AXIS;
-      landmarks[index * 3] = AXIS + Math.min(x, outline);
-    }
-    neutral.fill(128, PIXELS);
-    for (let y = 0; y < SIZE; y++) {
-      for (let x = 0; x < SIZE; x++) {
-        const [u, v] = [x - AXIS, y - 320];
-        const onLine = Math.abs(v) < 1.5 && Math.abs(u) < 50;
-        neutral[y * SIZE + x] = u > outline ? background : onLine ? line : skin;
-        neutral[chroma(x, y)] = u > outline ? 110 : onLine && Math.abs(u) < 44 ? red : 128;
+  test.each([
+    ['dark', 'at', 60, 0],
+    ['bright', 'outside', 230, 16],
+  ])(
+    '%s background stays out of the far corner, landmarks %s its edge',
+    (...[, , background, off]) => {
+      const [skin, line, red] = [170, 90, 150];
+      const { neutral, landmarks } = syntheticParts();
+      // The outline is closer to the corner than skin is replaced beside that of a face seen from ahead.
+      const outline = 57;
+      for (const index of FACE_OVAL) {
+        const x = landmarks[index * 3]! - AXIS;
+        landmarks[index * 3] = AXIS + Math.min(x, outline + off);
       }
-    }
-    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
-    const rows = Array.from({ length: 40 }, (_, i) => 300 + i);
-    const luma = (from: number, to: number): number[] =>
-      rows.flatMap((y) => [
-        ...canvas.picture.subarray(y * SIZE + AXIS + 0.5 + from, y * SIZE + AXIS + 0.5 + to),
-      ]);
-    for (const shape of [VISEMES.oo, VISEMES.oh, VISEMES.aa]) {
-      canvas.show(shape);
-      const seen = JSON.stringify(shape);
-      const behind = luma(outline + 3, outline + 26);
-      assert.ok(Math.max(...behind) <= background + 3, `${Math.max(...behind)} behind: ${seen}`);
-      const cheek = luma(48, outline - 5);
-      assert.ok(Math.min(...cheek) >= skin - 30, `${Math.min(...cheek)} on the cheek: ${seen}`);
-    }
-  });
+      neutral.fill(128, PIXELS);
+      for (let y = 0; y < SIZE; y++) {
+        for (let x = 0; x < SIZE; x++) {
+          const [u, v] = [x - AXIS, y - 320];
+          const onLine = Math.abs(v) < 1.5 && Math.abs(u) < 50;
+          neutral[y * SIZE + x] = u > outline ? background : onLine ? line : skin;
+          neutral[chroma(x, y)] = u > outline ? 110 : onLine && Math.abs(u) < 44 ? red : 128;
+        }
+      }
+      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+      const rows = Array.from({ length: 40 }, (_, i) => 300 + i);
+      const luma = (from: number, to: number): number[] =>
+        rows.flatMap((y) => [
+          ...canvas.picture.subarray(y * SIZE + AXIS + 0.5 + from, y * SIZE + AXIS + 0.5 + to),
+        ]);
+      for (const shape of [VISEMES.oo, VISEMES.oh, VISEMES.aa]) {
+        canvas.show(shape);
+        const seen = JSON.stringify(shape);
+        const behind = luma(outline + off + 3, outline + 26);
+        const different = behind.map((value) => Math.abs(value - background));
+        assert.ok(Math.max(...different) <= 3, `${Math.max(...different)} behind: ${seen}`);
+        // The corner of the mouth itself is dark.
+        const cheek = luma(48 - off / 2, outline - 5 - off / 2).map(
+          (value) => (value - skin) * Math.sign(background - skin),
+        );
+        assert.ok(
+          Math.max(...cheek) <= (shape === VISEMES.aa ? 36 : 18),
+          `${Math.max(...cheek)} on the cheek: ${seen}`,
+        );
+      }
+    },
+  );
 
   test.each([
     ['whose far half of the lips is shorter', 14, 200],
@@ -188,7 +201,7 @@ describe('lips', () => {
       const round = measure(shape);
       const [near, far] = [round.left - rest.left, rest.right - round.right];
       const seen = `${JSON.stringify(shape)}: near ${near}, far ${far}, ${JSON.stringify(round)}`;
-      assert.ok(near > 1.4 * far && far > 2, seen);
+      assert.ok(near > 1.2 * far && far > 2, seen);
       assert.ok(Math.abs(round.mark - rest.mark) < 1, `${rest.mark} ${seen}`);
     }
   });
@@ -268,5 +281,24 @@ describe('lips', () => {
     assert.equal(mostRed(180, {}), 142);
     assert.ok(mostRed(180, VISEMES.oo) >= 146, `${mostRed(180, VISEMES.oo)}`);
     assert.ok(mostRed(90, VISEMES.oo) <= 143, `${mostRed(90, VISEMES.oo)}`);
+  });
+
+  test('are in shadow beside an opening, the upper one more, and nowhere else', () => {
+    const { neutral } = syntheticParts();
+    neutral.fill(150, 0, PIXELS).fill(128, PIXELS);
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral })));
+    const { picture } = canvas.show(VISEMES.aa);
+    const column = Array.from({ length: 90 }, (_, i) => picture[(270 + i) * SIZE + 256]!);
+    const open = column.flatMap((_, i) => (picture[chroma(256, 270 + i)]! > 180 ? [i] : []));
+    const [first, last] = [open[0]!, open.at(-1)!];
+    // Rows of chroma are two rows high, and edges a pixel wide.
+    const [above, below] = [column[first - 2]!, column[last + 3]!];
+    const seen = `${column.join(' ')} from ${first} to ${last}`;
+    assert.ok(above < 146 && above < column[first - 5]! - 2, seen);
+    assert.ok(below < 149 && below > above && below < column[last + 6]!, seen);
+    assert.ok(
+      column[first - 14]! >= 148 && canvas.show({}).picture[310 * SIZE + 256] === 150,
+      seen,
+    );
   });
 });

@@ -1,6 +1,7 @@
 // Properties of the mouth in the renderer's pictures, measured from their pixels.
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { FACE_OVAL } from '../../../src/jobs/face/detect/landmarks.ts';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
@@ -120,7 +121,7 @@ describe('mouth', () => {
     };
     const [usual, wide] = [narrowed(0.85), narrowed(1.25)];
     assert.ok(usual > 0.71 && usual < 0.8, `a usual mouth keeps ${usual} of its width`);
-    assert.ok(wide > 0.5 && wide < 0.69, `a wide mouth keeps ${wide} of its width`);
+    assert.ok(wide > 0.5 && wide < 0.71, `a wide mouth keeps ${wide} of its width`);
   });
 
   test('the jaw takes the chin along by half of the opening at least', () => {
@@ -182,6 +183,31 @@ describe('mouth', () => {
     }
   });
 
+  test('the jaw of a turned head goes down along all of its near side, ever less to the ear', () => {
+    const fallen = (wider: number): number[] => {
+      const { neutral, landmarks } = syntheticParts();
+      for (const index of FACE_OVAL) {
+        const x = landmarks[index * 3]! - AXIS;
+        landmarks[index * 3] = AXIS + (x < 0 ? wider * x : x);
+      }
+      neutral.fill(170, 0, PIXELS).fill(40, 384 * SIZE, 386 * SIZE);
+      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, landmarks })));
+      const { picture } = canvas.show(VISEMES.aa);
+      return [0, 50, 80, 105, 125].map((away) => {
+        const x = 256 - away;
+        const rows = Array.from({ length: 50 }, (_, i) => 380 + i);
+        return rows.find((y) => picture[y * SIZE + x]! < 110)! - 384;
+      });
+    };
+    const [ahead, turned] = [fallen(1), fallen(1.6)];
+    const seen = JSON.stringify([ahead, turned]);
+    assert.ok(
+      turned.every((down, i) => i === 0 || down <= turned[i - 1]!),
+      seen,
+    );
+    assert.ok(turned[0]! - ahead[0]! <= 1 && turned[3]! > ahead[3]! + 1, seen);
+  });
+
   test('rounding draws in the cheeks beside the mouth, not the outline of the jaw', () => {
     const { picture } = new Canvas(asset).show({ round: 1 });
     const moved = (from: number, to: number): number => {
@@ -194,12 +220,12 @@ describe('mouth', () => {
       return most;
     };
     assert.ok(
-      moved(48, 60) > 10 && moved(80, 110) === 0,
+      moved(48, 60) > 10 && moved(80, 110) <= 1,
       `${moved(48, 60)} beside, ${moved(80, 110)} beyond`,
     );
   });
 
-  test('cheeks hollow for oo, folds deepen for ee, and the chin bunches for m', () => {
+  test('cheeks hollow for oo and aa, folds deepen for ee, and the chin bunches for m', () => {
     const { neutral } = syntheticParts();
     neutral.fill(160, 0, PIXELS).fill(128, PIXELS);
     const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral })));
@@ -214,6 +240,7 @@ describe('mouth', () => {
     };
     assert.deepEqual(changes({}, 60, 308), [0, 0]);
     assert.ok(changes(VISEMES.oo, 60, 308)[0] < -4, changes(VISEMES.oo, 60, 308).join());
+    assert.ok(changes(VISEMES.aa, 56, 330)[0] < -4, changes(VISEMES.aa, 56, 330).join());
     assert.ok(changes(VISEMES.ee, 44, 282)[0] < -2, changes(VISEMES.ee, 44, 282).join());
     const [low, high] = changes(VISEMES.m, -12, 336);
     assert.ok(high - low > 3, `${low} ${high}`);

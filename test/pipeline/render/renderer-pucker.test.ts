@@ -142,14 +142,14 @@ describe('rounded lips', () => {
         Array.from({ length: 17 }, (_, i) => picture[(Math.round(y) - 8 + i) * SIZE + x]!),
       );
       const darker = Math.max(...without!.map((luma, i) => luma - beside![i]!));
-      assert.ok(darker <= 10, `${x}: ${without!.join(' ')}, ${beside!.join(' ')}`);
+      assert.ok(darker <= 12, `${x}: ${without!.join(' ')}, ${beside!.join(' ')}`);
     }
   });
 
   test.each<[string, Mouth, number, number]>([
-    ['thin', { upper: 4, lower: 6 }, 0.25, 0.4],
-    ['of a common thickness', {}, 0.38, 0.52],
-    ['full', { upper: 16, lower: 20 }, 0.5, 0.66],
+    ['thin', { upper: 4, lower: 6 }, 0.25, 0.42],
+    ['of a common thickness', {}, 0.38, 0.54],
+    ['full', { upper: 16, lower: 20 }, 0.5, 0.69],
   ])('that are %s at rest are about half as thick together as wide', (_, mouth, least, most) => {
     const { picture } = canvasOf(mouth).show(VISEMES.oo);
     const opening = openingOf(picture);

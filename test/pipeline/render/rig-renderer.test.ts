@@ -135,7 +135,7 @@ test('the skin of the chin follows the jaw; the lips do not wait for it', () => 
   const opened = Array.from({ length: 40 }, (_, frame) => draw(frame, vowel));
   const [second, last] = [opened[1]!, opened.at(-1)!];
   assert.ok(second.lips > 0.75 * last.lips, `lips ${second.lips} of ${last.lips}`);
-  assert.ok(second.chin < 0.6 * last.chin, `chin ${second.chin} of ${last.chin}`);
+  assert.ok(second.chin < 0.9 * last.chin, `chin ${second.chin} of ${last.chin}`);
   const shut = Array.from({ length: 60 }, (_, n) => draw(40 + n, silence));
   assert.ok(shut[6]!.lips < 0.2 * last.lips, `lips ${shut[6]!.lips}`);
   // A block of a breathing face may be drawn a tenth of a pixel late.

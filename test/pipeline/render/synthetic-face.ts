@@ -152,8 +152,6 @@ export function syntheticParts(changes: Partial<FaceAssetParts> = {}): FaceAsset
     shoulders: undefined,
     tints: { cavity: inside, gums: inside, tongue: inside, teeth: inside },
     limits: { round: 1, open: 1, yaw: 0.06, pitch: 0.05, roll: 0.05, shift: 8, brow: 1 },
-    teethUpper: undefined,
-    teethLower: undefined,
     lidLeft: undefined,
     lidRight: undefined,
     ...changes,

@@ -46,3 +46,7 @@ export function quantile(values: readonly number[] | Float32Array, share: number
 
 /** The 0.5 quantile; 0 when there are no values. */
 export const median = (values: readonly number[] | Float32Array): number => quantile(values, 0.5);
+
+/** The mean of numbers; NaN of none. */
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;

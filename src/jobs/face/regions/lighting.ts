@@ -2,7 +2,16 @@
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import type { Rgb } from '../imaging/patch.ts';
-import { CHEEKS, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from '../detect/landmarks.ts';
+import {
+  CHEEKS,
+  LEFT_EYE,
+  LOWER_INNER,
+  LOWER_OUTER,
+  type Landmarks,
+  px,
+  py,
+  RIGHT_EYE,
+} from '../detect/landmarks.ts';
 import { eyePixels } from './eye-contours.ts';
 
 /** Light and skin of a portrait; colours are RGB, 0..255. */
@@ -11,7 +20,7 @@ export interface Lighting {
   readonly skin: Rgb;
   /** White in this light, estimated from the sclera and bounded by the skin. */
   readonly white: Rgb;
-  /** From 0 (black and white) to 1 (skin has colour). */
+  /** From 0 (black and white) to 1 (skin has colour, or lips have another than skin). */
   readonly colour: number;
   /** Standard deviation of the grain of the skin, luma 0..255. Inpainted skin gets the same. */
   readonly grain: number;
@@ -31,7 +40,14 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
   const whites = eyes.filter((i) => lumaAt(image, i) >= bright);
   const sclera: Rgb =
     whites.length > 8 ? [channel(whites, 0), channel(whites, 1), channel(whites, 2)] : skin;
-  const colour = smoothstep(...CHROMA_RANGE, median(cheeks.map((i) => chromaAt(image, i))));
+  const lip = LOWER_OUTER.flatMap((index, i) =>
+    patch(image, between(px, points, index, i), between(py, points, index, i), 2),
+  );
+  const [onCheeks, onLip] = [chromaOf(image, cheeks), chromaOf(image, lip)];
+  const colour = smoothstep(
+    ...CHROMA_RANGE,
+    Math.max(Math.hypot(...onCheeks), Math.hypot(onLip[0] - onCheeks[0], onLip[1] - onCheeks[1])),
+  );
   return { skin, white: whiteOf(skin, sclera, colour), colour, grain: grainOf(image, cheeks) };
 }
 
@@ -97,15 +113,25 @@ function whiteOf(skin: Rgb, sclera: Rgb, colour: number): Rgb {
 }
 
 /**
- * Chroma (CIE 1976) of cheeks: below 3 in black and white, also toned or not quite neutral; above 9
- * in any light that shows colours.
+ * Chroma (CIE 1976) of cheeks, or the difference of the lips' to it: below 3 in black and white, also
+ * toned or not quite neutral; above 9 in any light that shows colours.
  */
 const CHROMA_RANGE = [3, 9] as const;
 
-/** Chroma (CIE 1976) of a pixel. */
-function chromaAt(image: RgbImage, index: number): number {
-  const { a, b } = labAt(image, index);
-  return Math.hypot(a, b);
+/** The middle of the lower lip at one of its outer landmarks. */
+function between(
+  at: (points: Landmarks, index: number) => number,
+  points: Landmarks,
+  outer: number,
+  i: number,
+): number {
+  return (at(points, outer) + at(points, LOWER_INNER[i]!)) / 2;
+}
+
+/** Medians of a* and b* (CIE 1976) of pixels. */
+function chromaOf(image: RgbImage, indices: readonly number[]): [a: number, b: number] {
+  const colours = indices.map((i) => labAt(image, i));
+  return [median(colours.map(({ a }) => a)), median(colours.map(({ b }) => b))];
 }
 
 /** Indices of the pixels of a square round (x, y), one pixel inside the picture. */

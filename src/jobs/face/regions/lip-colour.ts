@@ -28,11 +28,13 @@ const DIMMED = 0.12;
 /** Difference of the skin from grey, 0..255: a black and white picture, and one in colour. */
 const COLOURED: readonly [number, number] = [5, 18];
 /** Difference of the chroma of pale lips from that of the skin, 0..255: where they get redder. */
-const PALE: readonly [number, number] = [14, 44];
+const PALE: readonly [number, number] = [14, 32];
 /** Share of green and blue that the palest lips lose. */
-const RICHER = 0.12;
+const RICHER = 0.1;
 /** Blue of pale lips in units of green: more is taken away unless the skin has it too. */
 const LEAST_BLUE = 0.93;
+/** Share of that which is taken away: all of it would turn rose lips into salmon ones. */
+const BLUE_GONE = 0.3;
 /** Pixels below this share of the lips' redness are gloss, if they are the paler half. */
 const GLOSS = 0.9;
 /** Least luma of lips, share of the skin's: what is darker is the inside of the mouth. */
@@ -285,7 +287,7 @@ function rich(lip: Rgb, skin: Rgb): Rgb {
   const coloured = smoothstep(...COLOURED, distance([1, 1, 1], skin));
   const pale = coloured * (1 - smoothstep(...PALE, distance(lip, skin)));
   const bluest = Math.max(skin[2] / Math.max(1, skin[1]), LEAST_BLUE);
-  const blue = lip[2] - pale * Math.max(0, lip[2] - bluest * lip[1]);
+  const blue = lip[2] - BLUE_GONE * pale * Math.max(0, lip[2] - bluest * lip[1]);
   const red = 1 - RICHER * pale;
   const most = Math.min(
     DIMMED * luma,

@@ -2,7 +2,7 @@
 import { type Curve, curveThrough, type Point } from '../imaging/curve.ts';
 import { blur } from '../imaging/mask.ts';
 import { cheapestPath } from '../imaging/path.ts';
-import { lumaAt } from '../imaging/colour.ts';
+import { lumaAt, mean } from '../imaging/colour.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import {
   LOWER_INNER,
@@ -101,9 +101,6 @@ function shiftLips(points: Landmarks, frame: MouthFrame, line: Curve, shift: Cur
   joinInnerLips(moved);
   return moved;
 }
-
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** The luma of the picture, slightly blurred. */
 export function lumaPlane(image: RgbImage): Plane {

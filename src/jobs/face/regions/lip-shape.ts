@@ -49,6 +49,8 @@ const LEAST = 0.84;
 const UNROLLED = 1.5;
 /** Most of the typical outline in that of the person. */
 const TYPICAL_OUTLINE = 0.8;
+/** How much of its skew the seam of a crooked smile keeps. */
+const SKEW = 0.35;
 /** The seam dips below the bow of the upper lip by this, and is as wide as this; half widths. */
 const DIP = 0.024;
 const DIP_WIDTH = 0.13;
@@ -82,7 +84,7 @@ export function lipShape(
     0,
     1,
   );
-  const opened = smoothstep(0.045, 0.13, gap);
+  const opened = smoothstep(0.035, 0.1, gap);
   const meet = (u: number): number =>
     upperInner(u) + upperShare * Math.max(0, lowerInner(u) - upperInner(u));
   const seam = smoothSeam(meet, frame, points, opened);
@@ -149,7 +151,7 @@ function smoothSeam(meet: Curve, frame: MouthFrame, points: Landmarks, opened: n
       DIP *
       halfWidth *
       (Math.exp(-((r / DIP_WIDTH) ** 2)) - 0.5 * Math.exp(-(((Math.abs(r) - 0.3) / 0.16) ** 2)));
-    return (1 - opened) * meet(u) + opened * (chord(u) + a! * p + b! * q + c! * s + dip);
+    return (1 - opened) * meet(u) + opened * (chord(u) + a! * p + SKEW * b! * q + c! * s + dip);
   };
 }
 

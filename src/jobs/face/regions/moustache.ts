@@ -1,6 +1,6 @@
 // Moves the upper lip's outer contour from a moustache to the lip's edge: where hair begins right
 // above the lip, FaceMesh takes a line inside it for the edge.
-import { type Lab, labAt, lumaAt, median } from '../imaging/colour.ts';
+import { type Lab, labAt, lumaAt, mean, median } from '../imaging/colour.ts';
 import { type Curve, curveThrough } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import {
@@ -135,6 +135,3 @@ function hairiness(image: RgbImage, frame: MouthFrame, outer: Curve): number {
   }
   return sum / count;
 }
-
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;

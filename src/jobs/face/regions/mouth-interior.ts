@@ -1,50 +1,23 @@
-// The inside of the mouth: the person's own upper teeth where the portrait shows them, and colours
-// in the portrait's light for what the renderer paints.
-import type { FacePatch, FaceTints } from '../../../media/face-asset.ts';
+// Colours of the inside of the mouth in the portrait's light, for what the renderer paints.
+import type { FaceTints } from '../../../media/face-asset.ts';
 import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
-import { blur, dilate } from '../imaging/mask.ts';
-import { clamp, plane, type Plane, type RgbImage } from '../imaging/image.ts';
-import { inpaint } from '../imaging/inpaint.ts';
+import { clamp, type Plane, type RgbImage } from '../imaging/image.ts';
 import { castOf, type Lighting, withCast } from './lighting.ts';
-import { type Box, cutPatch, type Rgb, rgbToYuv } from '../imaging/patch.ts';
-import {
-  bitingEdge,
-  completeSides,
-  extendUp,
-  isWhole,
-  straighten,
-  NEIGHBOURS,
-  trim,
-  upperRow,
-} from './teeth-row.ts';
-
-/** Teeth cut out of the portrait. */
-export interface OwnTeeth {
-  readonly patch: FacePatch;
-  /** The 0.6 quantile of each channel of the teeth. */
-  readonly colour: Rgb;
-}
+import { type Rgb, rgbToYuv } from '../imaging/patch.ts';
 
 /** Least size of the opening, pixels. */
 const MIN_OPENING_PIXELS = 150;
-/** Least share of teeth in the opening. When fewer are visible, painted teeth look better. */
+/** Least share of teeth in the opening. */
 const MIN_TEETH_SHARE = 0.3;
 /** Least share of the teeth within the contour that the landmarks give. */
 const LEAST_WITHIN = 0.4;
 /**
- * Unevenness of the biting edge above which teeth are not used: shade has eaten into them. Rows that
- * look good had 0.07 at most, ragged ones 0.095 and more.
- */
-const UNEVEN = 0.09;
-/**
- * The upper row of teeth as visible in a smile: bright and not red. In each column the run nearest
- * the upper lip counts; below it may be the cavity, the tongue or the lower row.
+ * The colour of the upper teeth that a smile shows: bright and not red.
  * @param opening where the mouth is open, 0..1 per pixel
  * @param contour the same as the landmarks show it; teeth lie in it, the gloss of grey lips does not
- * @returns undefined when too little or only a part of a row is visible
+ * @returns the 0.6 quantile of each channel; undefined when too few teeth are visible
  */
-export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnTeeth | undefined {
-  const { width, height } = image;
+export function teethColour(image: RgbImage, opening: Plane, contour?: Plane): Rgb | undefined {
   const inside: { index: number; l: number; a: number }[] = [];
   for (let i = 0; i < opening.data.length; i++) {
     if (opening.data[i]! > 0.5) {
@@ -77,36 +50,12 @@ export function ownTeeth(image: RgbImage, opening: Plane, contour?: Plane): OwnT
   ) {
     return undefined;
   }
-  const tooth = plane(width, height);
-  for (const { index } of teeth) {
-    tooth.data[index] = 1;
-  }
-  const box = boundsOf(opening, 12);
-  const row = upperRow(dilate(tooth, 1), opening, box);
-  trim(row, box, NEIGHBOURS.bent);
-  const edge = bitingEdge(row, box);
-  if (!isWhole(row, box) || edge.unevenness > UNEVEN) {
-    return undefined;
-  }
-  const known = Uint8Array.from(row.data, (value, i) =>
-    value > 0.5 && opening.data[i]! > 0.9 && tooth.data[i]! > 0.5 ? 1 : 0,
-  );
-  if (!known.includes(1)) {
-    return undefined;
-  }
-  // Continue the colours beyond the visible part, for a lip that rises further still.
-  const filled: RgbImage = { width, height, data: image.data.slice() };
-  inpaint(filled, known);
-  straighten(filled, row, box, opening, edge);
-  trim(row, box, NEIGHBOURS.straight);
-  completeSides(filled, row, box);
-  const alpha = blur(extendUp(row, box, Math.round((box.bottom - box.top) * 0.22)), 0.8);
   const channel = (c: number): number =>
     quantile(
       teeth.map(({ index }) => image.data[index * 3 + c]!),
       0.6,
     );
-  return { patch: cutPatch(filled, alpha, box), colour: [channel(0), channel(1), channel(2)] };
+  return [channel(0), channel(1), channel(2)];
 }
 
 /** Share of the lips' hue in that of gums and tongue. */
@@ -125,6 +74,8 @@ const ABOVE_SKIN = 2.2;
 const LIT = 150;
 /** Redness of skin below which a picture's colours are faded, unless the lips are redder. */
 const FADED_SKIN = 0.3;
+/** Least share of flesh's colour in a mouth of a picture with colours: it is red in cool light, too. */
+const LEAST_RED = 0.6;
 /** Redness of lips in a black and white picture that was tinted, and in one in colour. */
 const TINTED_LIPS = 0.2;
 const RED_LIPS = 0.45;
@@ -145,7 +96,7 @@ export function mouthTints(
 ): FaceTints {
   // A black and white photograph shows no colour in the mouth either, a faded one little.
   const red = lip ? (redness(lip) - TINTED_LIPS) / (RED_LIPS - TINTED_LIPS) : 0;
-  const seen = Math.max(redness(skin) / FADED_SKIN, red);
+  const seen = Math.max(redness(skin) / FADED_SKIN, red, LEAST_RED);
   const saturation = colour * Math.min(1, seen);
   const lit = (r: number, g: number, b: number): Rgb => {
     const grey = lumaOf(r, g, b);
@@ -171,8 +122,11 @@ export function mouthTints(
     gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
     tongue: rgbToYuv(flesh(lit(0.86 * tone, 0.36 * tone, 0.38 * tone))),
     teeth: rgbToYuv(
-      teeth ??
-        brighter(paler(towards(lit(0.98, 0.955, 0.885), skin, LIKE_SKIN), skin), lip ?? skin, skin),
+      brighter(
+        teeth ?? paler(towards(lit(0.98, 0.955, 0.885), skin, LIKE_SKIN), skin),
+        lip ?? skin,
+        skin,
+      ),
     ),
   };
 }
@@ -193,25 +147,4 @@ function paler(teeth: Rgb, skin: Rgb): Rgb {
     return clamp(value, -most, most);
   };
   return withCast(lumaOf(...teeth), [bound(u, PALER.blue, skinU), bound(v, PALER.red, skinV)]);
-}
-
-/** Bounding box of a mask, `margin` pixels larger on each side. */
-function boundsOf({ width, height, data }: Plane, margin: number): Box {
-  let [left, right, top, bottom] = [width, 0, height, 0];
-  for (let i = 0; i < data.length; i++) {
-    if (data[i]! < 0.5) {
-      continue;
-    }
-    [left, right] = [Math.min(left, i % width), Math.max(right, (i % width) + 1)];
-    [top, bottom] = [
-      Math.min(top, Math.floor(i / width)),
-      Math.max(bottom, Math.floor(i / width) + 1),
-    ];
-  }
-  return {
-    left: Math.max(0, left - margin),
-    right: Math.min(width, right + margin),
-    top: Math.max(0, top - margin),
-    bottom: Math.min(height, bottom + margin),
-  };
 }

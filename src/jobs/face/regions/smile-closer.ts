@@ -29,9 +29,19 @@ import { joinInnerLips, type MouthFrame } from './mouth-frame.ts';
 const UPPER_SHARE = { open: 0.45, smiling: 0.62 } as const;
 /** Most that the upper lip moves, share of the skin between it and the nose. */
 const ROOM_SHARE = 0.6;
+/**
+ * Where lips that smiled meet at least, share of the way from the nose to the chin. Measured: 0.26 to
+ * 0.43 in 38 portraits at rest, their median is 0.34.
+ */
+const SEAM = 0.325;
+/** Most of the gap that the upper lip closes, and most of its way to the nose, to meet there. */
+const DOWN = { gap: 0.85, room: 0.8 } as const;
 
-/** Share of the corners' lift that a relaxed smile loses. */
-const LOWERED = 0.65;
+/**
+ * Share of the corners' lift that a relaxed smile loses. The rest agrees with cheeks and eyes, which
+ * keep some of it, too.
+ */
+const LOWERED = 0.66;
 /** Share that is taken back of how far the corners of an open mouth hang below its seam. */
 const RAISED = 0.8;
 
@@ -117,14 +127,10 @@ export class SmileCloser {
     this.#chinY = frame.local(points, [CHIN])[0]!.y;
     const widest = Math.max(...gaps.map(({ y }) => y)) / (2 * frame.halfWidth);
     this.#isOpen = widest > 1e-3;
-    const room = ROOM_SHARE * (this.#upperOuter(0) - this.#noseY);
-    const share = Math.min(
-      UPPER_SHARE.open + (UPPER_SHARE.smiling - UPPER_SHARE.open) * smile,
-      Math.max(0.1, room / (2 * widest * frame.halfWidth + 1e-3)),
-    );
+    this.#jaw = JAW.open + (JAW.smiling - JAW.open) * smile;
+    const share = this.#upperShare(2 * widest * frame.halfWidth + 1e-3, smile);
     this.#rest = lipShape(points, frame, widest, share);
     this.#narrow = narrow * relax;
-    this.#jaw = JAW.open + (JAW.smiling - JAW.open) * smile;
     const [left, right] = frame.local(points, NOSE_WINGS) as [Point, Point];
     const wing = Math.max(1, (right.x - left.x) / 2);
     this.#wings = {
@@ -145,6 +151,24 @@ export class SmileCloser {
         return { x: (up.x + low.x) / 2, y: (up.y + low.y) / 2 };
       }),
     );
+  }
+
+  /**
+   * How far the upper lip comes to meet the lower one, share of the gap.
+   * @param gap its height, pixels
+   */
+  #upperShare(gap: number, smile: number): number {
+    const above = this.#upperOuter(0) - this.#noseY;
+    const usual = Math.min(
+      UPPER_SHARE.open + (UPPER_SHARE.smiling - UPPER_SHARE.open) * smile,
+      Math.max(0.1, (ROOM_SHARE * above) / gap),
+    );
+    // nose + SEAM (chin - nose), where the chin rises by the jaw's share of what the lower lip does
+    const fromNose = this.#upperInner(0) - this.#noseY;
+    const toChin = this.#chinY - this.#noseY - this.#jaw * gap;
+    const wanted = (SEAM * toChin - fromNose) / gap / (1 - SEAM * this.#jaw);
+    const most = Math.min(DOWN.gap, (DOWN.room * above) / gap);
+    return Math.max(usual, usual + smile * (Math.min(wanted, most) - usual));
   }
 
   /**

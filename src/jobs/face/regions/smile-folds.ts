@@ -25,18 +25,37 @@ const HAIRY: readonly [number, number] = [8, 16];
 const HAIRY_HERE: readonly [number, number] = [12, 18];
 /** Folds, ridges and bulges between these sizes (sigma of a Gaussian, share of the face's height). */
 const SIZES: readonly [number, number] = [0.011, 0.1];
-/** How much of them is taken away. Without any of them a cheek looks painted. */
-const MOST = 0.86;
+/** How much of them is taken away. With few of them a cheek looks painted. */
+const MOST = 0.66;
 /** How much of that a cheek loses higher up, where a smile has raised it. */
 const APPLE = 0.6;
 /** What is finer than a fold stays up to this luma, in units of the mean: pores, and no creases. */
-const FINEST = 1.8;
+const FINEST = 2.4;
+/** Depth of a smooth dark line (luma): none, and a fold. */
+const FOLD: readonly [number, number] = [2.5, 12];
+/** How much less of what is finer than a fold stays in it. */
+const IN_FOLD = 0.9;
+/**
+ * What is finer than this (pixels, sigma) is a pore in a fold, too, up to this share of what stays
+ * elsewhere.
+ */
+const PORES = 1;
+const FINE = 0.8;
+/** How much of a fold is taken away: eyes and cheeks keep some of the smile, and agree with it. */
+const DEEP = 0.6;
+/** How little folds count in the mean of the skin round them. */
+const UNEVEN = 0.85;
 /**
  * The chin, which a smile makes red and tight between cheeks that have been flattened: how much of its
  * form is flattened, and how much of its hue becomes that of the skin round it.
  */
-const CHIN = { form: 0.28, hue: 0.8 } as const;
-/** How far round it, in units of the widest size that is flattened. */
+const CHIN = { form: 0.36, hue: 0.9 } as const;
+/**
+ * The same for the skin between nose and lips: a stretched upper lip shows its stubble and its shade
+ * more, and beside cheeks that have been flattened they would be a patch.
+ */
+const ABOVE = { form: 0.75, hue: 0.75 } as const;
+/** How far round a place its hue is taken from, in units of the widest size that is flattened. */
 const AROUND = 2.5;
 /** Distance from the outline of the face over which the change begins, share of its height. */
 const MARGIN = 0.02;
@@ -52,14 +71,21 @@ const CELL = 4;
 /**
  * Flattens the folds in place.
  * @param points landmarks of `image`
- * @param amount 0..1
+ * @param amount how much of all that a smile draws goes, 0..1
+ * @param folded the same for the folds alone
  */
-export function softenFolds(image: RgbImage, points: Landmarks, amount: number): void {
+export function softenFolds(
+  image: RgbImage,
+  points: Landmarks,
+  amount: number,
+  folded = amount,
+): void {
   const frame = new MouthFrame(points);
   const around = surroundings(image, points, frame);
   const { region, hued } = around;
   const depth = depthOfLines(around, frame);
-  const strength = MOST * amount * (1 - smoothstep(...HAIRY, meanIn(region, depth)));
+  const bare = 1 - smoothstep(...HAIRY, meanIn(region, depth));
+  const strength = MOST * amount * bare;
   if (strength < 0.02) {
     return;
   }
@@ -74,6 +100,7 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
     around,
     SIZES.map((size) => size * frame.faceHeight) as [number, number],
     strength,
+    Math.min(DEEP, Math.max(strength, DEEP * folded * bare)),
   );
 }
 
@@ -81,25 +108,35 @@ export function softenFolds(image: RgbImage, points: Landmarks, amount: number):
  * Takes lines, ridges and bulges of some sizes away in place.
  * @param sizes from and to which size, pixels: sigma of a Gaussian
  * @param strength share that is taken away where the region is 1
+ * @param deep the same in folds
  */
 export function flattenSizes(
   image: RgbImage,
   { box, region, hued, bare, skin }: Flattened,
   [fine, coarse]: readonly [number, number],
   strength: number,
+  deep = strength,
 ): void {
   const luma = plane(box.width, box.height);
-  const means = [0, 1, 2].map((c) => {
+  const channels = [0, 1, 2].map((c) => {
     const channel = plane(box.width, box.height);
     for (let i = 0; i < channel.data.length; i++) {
       channel.data[i] = image.data[indexIn(image, box, i) * 3 + c]!;
     }
-    return {
-      near: meanWithin(channel, bare, fine),
-      wide: meanInCells(channel, skin, coarse),
-      around: hued && meanInCells(channel, skin, AROUND * coarse),
-    };
+    return channel;
   });
+  const blurred = channels.map((channel) => meanWithin(channel, bare, fine));
+  const folds = foldsIn(blurred, bare, fine);
+  // Folds are no part of what they become.
+  const even = {
+    ...skin,
+    data: skin.data.map((value, i) => value * (1 - UNEVEN * folds.data[i]!)),
+  };
+  const means = channels.map((channel, c) => ({
+    near: blurred[c]!,
+    wide: meanInCells(channel, even, coarse),
+    around: hued && meanInCells(channel, skin, AROUND * coarse),
+  }));
   let [sum, mass] = [0, 1e-3];
   for (let i = 0; i < luma.data.length; i++) {
     const [r, g, b] = means.map(({ near }) => near.data[i]!);
@@ -107,17 +144,20 @@ export function flattenSizes(
     sum += region.data[i]! * Math.abs(luma.data[i]!);
     mass += region.data[i]!;
   }
+  const pores = blur(luma, PORES);
+  for (let i = 0; i < pores.data.length; i++) {
+    pores.data[i] = luma.data[i]! - pores.data[i]!;
+  }
   const most = FINEST * Math.max(1, sum / mass);
   for (let i = 0; i < region.data.length; i++) {
-    const alpha = strength * region.data[i]!;
+    const fold = folds.data[i]!;
+    const alpha = (strength + (deep - strength) * fold) * region.data[i]!;
     const hue = strength * (hued?.data[i] ?? 0);
     if (alpha + hue < 0.004) {
       continue;
     }
     const at = indexIn(image, box, i) * 3;
-    const [x, y] = [i % box.width, Math.floor(i / box.width)];
-    const kept = 1 / Math.hypot(1, luma.data[i]! / most);
-    const [cx, cy] = [(x + 0.5) / CELL - 0.5, (y + 0.5) / CELL - 0.5];
+    const [cx, cy] = cellAt(box, i);
     const rgb = (value: (mean: (typeof means)[number]) => number): Rgb => [
       value(means[0]!),
       value(means[1]!),
@@ -126,16 +166,37 @@ export function flattenSizes(
     const from = rgb(({ near }) => near.data[i]!);
     const flat = rgb(({ wide }) => sampleAt(wide, cx, cy));
     const skinned = rgb(({ around, wide }) => sampleAt(around ?? wide, cx, cy));
+    // The line in a fold's depth and its rims are as fine as pores: only what is finer stays.
+    const kept = 1 / Math.hypot(1, luma.data[i]! / (most * (1 - IN_FOLD * fold)));
+    const pore =
+      Math.max(0, 1 / Math.hypot(1, pores.data[i]! / (FINE * most)) - kept) * pores.data[i]!;
     const light = lumaOf(...from) / Math.max(1, lumaOf(...skinned));
     for (let c = 0; c < 3; c++) {
       const detail = image.data[at + c]! - from[c]!;
       const change =
         alpha * (flat[c]! - from[c]!) +
         hue * (1 - alpha) * (light * skinned[c]! - from[c]!) -
-        Math.min(1, alpha / MOST) * (1 - kept) * detail;
+        Math.min(1, alpha / MOST) * ((1 - kept) * detail - pore);
       image.data[at + c] = clamp(image.data[at + c]! + change + 0.5, 0, 255);
     }
   }
+}
+
+/**
+ * Where dark lines run through the skin, 0..1: those that are left when hair and pores are blurred.
+ * @param near the blurred channels
+ */
+function foldsIn(near: readonly Plane[], bare: Plane, fine: number): Plane {
+  const luma = plane(bare.width, bare.height);
+  for (let i = 0; i < luma.data.length; i++) {
+    luma.data[i] = lumaOf(near[0]!.data[i]!, near[1]!.data[i]!, near[2]!.data[i]!);
+  }
+  const radius = Math.max(1, Math.round(2 * fine));
+  const closed = erode(dilate(luma, radius), radius);
+  for (let i = 0; i < luma.data.length; i++) {
+    luma.data[i] = bare.data[i]! * smoothstep(...FOLD, closed.data[i]! - luma.data[i]!);
+  }
+  return blur(dilate(luma, Math.max(1, Math.round(fine))), fine / 2);
 }
 
 /** A rectangle of a picture, pixels. */
@@ -218,16 +279,22 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
     bare.data[i] = isFree && nose.data[i]! < 0.5 ? 1 : 0;
     skin.data[i] = bare.data[i]! * (1 - smoothstep(...OTHER, other));
     const r = Math.abs(u) / halfWidth;
+    const besideLips = within.data[i]! * (1 - Math.min(1, lips.data[i]!));
+    const besideNose = 1 - Math.min(1, nose.data[i]!);
     const chin =
-      within.data[i]! *
-      (1 - Math.min(1, lips.data[i]!)) *
-      smoothstep(0.1 * halfWidth, 0.4 * halfWidth, v) *
-      smoothstep(1.4, 1, r);
-    hued.data[i] = CHIN.hue * chin;
+      besideLips * smoothstep(0.1 * halfWidth, 0.4 * halfWidth, v) * smoothstep(1.4, 1, r);
     const isAbove = smoothstep(0.1 * halfWidth, -0.1 * halfWidth, v);
+    const above =
+      besideLips *
+      besideNose *
+      skin.data[i]! *
+      isAbove *
+      smoothstep(noseY, noseY + 0.2 * halfWidth, v) *
+      smoothstep(1.1, 0.8, r);
+    hued.data[i] = Math.max(CHIN.hue * chin, ABOVE.hue * above);
     region.data[i] =
       within.data[i]! *
-      (1 - Math.min(1, nose.data[i]!)) *
+      besideNose *
       smoothstep(0.74 - 0.32 * isAbove, 0.96 - 0.26 * isAbove, r) *
       smoothstep(2.4, 1.9, r) *
       Math.max(
@@ -237,7 +304,7 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
       smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
       // The dark points of the corners that a smile has pulled apart belong to it.
       (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
-    region.data[i] = Math.max(region.data[i]!, CHIN.form * chin);
+    region.data[i] = Math.max(region.data[i]!, CHIN.form * chin, ABOVE.form * above);
   }
   const share = blur(skin, 0.04 * faceHeight);
   const known = blur(bare, 0.04 * faceHeight);
@@ -293,6 +360,12 @@ function depthOfLines({ luma }: Surroundings, frame: MouthFrame): Plane {
   }
   return closed;
 }
+
+/** Where pixel `i` of the box lies in cells. */
+const cellAt = ({ width }: Box, i: number): [number, number] => [
+  ((i % width) + 0.5) / CELL - 0.5,
+  (Math.floor(i / width) + 0.5) / CELL - 0.5,
+];
 
 /** Mean of `values` where `weight` is. */
 function meanIn(weight: Plane, values: Plane): number {

@@ -1,0 +1,54 @@
+// Draws an eye over the warped picture, in vectors of four pixels, or of eight with AVX2. Both give
+// the same bits.
+#pragma once
+#include "core/face_model.h"
+
+namespace mouthpiece::face {
+
+/**
+ * Extent of the lid beyond the opening: above and below it as shares of its height (the lower lid
+ * sags when the eye closes), beside it as a share of its length.
+ */
+constexpr float EYE_ABOVE = .55f, EYE_SAG = .10f, EYE_BESIDE = .10f;
+/** How far from a lid's margin what it moves is stretched, share of the eye's height. */
+constexpr float EYE_STRETCHED = .6f;
+/**
+ * Over how many pixels an iris fades at a lid's margin; how far below it the iris shows through.
+ */
+constexpr float EYE_MARGIN_FADE = 1.5f, EYE_WET_MARGIN = 3;
+
+/** The state of one eye in one frame. */
+struct EyeState {
+  const Asset& asset;
+  const Eye& eye;
+  float blink;        // 0 open, 1 closed
+  float cover;        // opacity of the closed lid
+  float droop, sink;  // how much lower than in the portrait the lids' margins are, pixels
+  Point shift;        // of the iris, pixels
+
+  bool moves_iris() const { return shift.x != 0 || shift.y != 0; }
+};
+
+/** Where an eye is drawn. */
+struct EyeCanvas {
+  int x0, y0, x1, y1;  // pixels: multiples of 16 across and of 8 down, within the grid
+  uint8_t* y;          // the planes of the picture
+  uint8_t* u;
+  uint8_t* v;
+  int stride;              // of luma, twice that of chroma
+  const int16_t* nodes_x;  // displacements of the grid's nodes, 1/SUBPIXEL pixel
+  const int16_t* nodes_y;
+  int grid_x, grid_y, columns;  // position of the first node; nodes in a row
+};
+
+using DrawEye = void (*)(const EyeState& state, const EyeCanvas& canvas);
+
+void draw_eye_portable(const EyeState& state, const EyeCanvas& canvas);
+#if defined(__x86_64__)
+void draw_eye_avx2(const EyeState& state, const EyeCanvas& canvas);
+#endif
+
+/** @returns the fastest version for this processor */
+DrawEye choose_eye_drawing();
+
+}  // namespace mouthpiece::face

@@ -1,0 +1,130 @@
+// What a smile becomes at rest: a narrower mouth, a level seam, cheeks with soft folds.
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import {
+  CHIN,
+  INNER_CORNERS,
+  LOWER_INNER,
+  LOWER_OUTER,
+  MOUTH_CORNERS,
+  NOSE_BASE,
+  py,
+  UPPER_INNER,
+  UPPER_OUTER,
+} from '../../../src/jobs/face/detect/landmarks.ts';
+import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
+import { type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
+import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
+import { narrowing } from '../../../src/jobs/face/regions/resting-mouth.ts';
+import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
+import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
+import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
+
+const SIZE = 512;
+const { landmarks } = syntheticParts();
+const CORNERS = new Set<number>([...MOUTH_CORNERS, ...INNER_CORNERS]);
+
+test('the broader a smile is, the more its mouth narrows; part of a broad mouth is its own', () => {
+  assert.equal(narrowing(0.55), 0);
+  const [slight, broad, broadest] = [0.6, 0.71, 0.83].map(narrowing) as [number, number, number];
+  assert.ok(slight > 0.02 && slight < 0.06, `${slight}`);
+  assert.ok(broad > 0.08 && broad < 0.13, `${broad}`);
+  assert.ok(broadest > 0.15 && broadest <= 0.18, `${broadest}`);
+});
+
+test('the corners of a broad smile sink, and keep a little of their lift', () => {
+  const points = landmarks.slice();
+  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
+    points[index * 3 + 1]! += 20;
+  }
+  const frame = new MouthFrame(points);
+  for (const index of CORNERS) {
+    points[index * 3 + 1]! -= 0.25 * frame.halfWidth;
+  }
+  const lift = (relax: number): number => {
+    const closer = new SmileCloser(points, new MouthFrame(points), { relax, narrow: 0, smile: 1 });
+    const moved = closer.move(points);
+    return (py(moved, UPPER_INNER[5]) - py(moved, INNER_CORNERS[0])) / frame.halfWidth;
+  };
+  assert.ok(lift(1) < 0.5 * lift(0) && lift(1) > 0.1 * lift(0), `${lift(0)} became ${lift(1)}`);
+});
+
+test('lips that a smile has raised meet no nearer to the nose than at rest', () => {
+  const points = landmarks.slice();
+  const frame = new MouthFrame(points);
+  const at = (index: number): number => frame.local(points, [index])[0]!.y;
+  const length = at(CHIN) - at(NOSE_BASE);
+  // The lips are open, and nearer to the nose.
+  const rise = at(UPPER_OUTER[5]) - at(NOSE_BASE) - 0.11 * length;
+  const opened = 0.1 * length;
+  for (const [lip, down] of [
+    [[...UPPER_INNER, ...UPPER_OUTER], -rise],
+    [[...LOWER_INNER, ...LOWER_OUTER], opened - rise],
+  ] as const) {
+    for (const index of lip.filter((i) => !CORNERS.has(i))) {
+      points[index * 3 + 1]! += down;
+    }
+  }
+  const meet = (smile: number): number => {
+    const { relax, narrow } = { relax: 1, narrow: 0.1 };
+    const moved = new SmileCloser(points, frame, { relax, narrow, smile }).move(points);
+    const seam = py(moved, UPPER_INNER[5]) - py(moved, NOSE_BASE);
+    return seam / (py(moved, CHIN) - py(moved, NOSE_BASE));
+  };
+  const [grave, smiling] = [meet(0), meet(1)];
+  assert.ok(smiling > 0.29 && grave < smiling - 0.03, `${grave} and ${smiling} of the way`);
+});
+
+test('the seam of a crooked smile is nearly even', () => {
+  const points = landmarks.slice();
+  const frame = new MouthFrame(points);
+  const half = frame.halfWidth;
+  // One half of the mouth is open further down.
+  for (const index of [...LOWER_INNER, ...UPPER_INNER].filter((i) => !CORNERS.has(i))) {
+    const { x } = frame.local(points, [index])[0]!;
+    points[index * 3 + 1]! += 0.2 * x * (1 - (x / half) ** 2);
+  }
+  const skew = (gap: number): number => {
+    const { seam } = lipShape(points, frame, gap, 0.5);
+    return seam(0.5 * half) - seam(-0.5 * half);
+  };
+  const [closed, open] = [skew(0), skew(0.2)];
+  assert.ok(closed > 5 && open < 0.45 * closed && open > 0, `${closed} became ${open}`);
+});
+
+test('most of a fine fold goes, with its rims, where pores stay and a broad shadow does', () => {
+  const picture = rgbImage(SIZE, SIZE);
+  const isPore = (x: number, y: number): boolean => (x * 7 + y * 11) % 23 === 0;
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    const [x, y] = [i % SIZE, Math.floor(i / SIZE)];
+    const inFold = x > 184 && x < 188 && y > 280 && y < 345;
+    const inShadow = x > 318 && x < 350 && y > 270 && y < 350;
+    const light = (inFold ? 0.5 : inShadow ? 0.8 : 1) - (isPore(x, y) ? 0.03 : 0);
+    picture.data.set(
+      [205, 160, 140].map((value) => value * light),
+      i * 3,
+    );
+  }
+  const flat = (amount: number, folded: number): RgbImage => {
+    const image: RgbImage = { ...picture, data: picture.data.slice() };
+    softenFolds(image, landmarks, amount, folded);
+    return image;
+  };
+  const column = (image: RgbImage, x: number): number =>
+    Array.from({ length: 23 }, (_, k) => lumaAt(image, (300 + k) * SIZE + x) / 23).reduce(
+      (sum, value) => sum + value,
+    );
+  const gone = (image: RgbImage, x: number): number =>
+    (column(image, x) - column(picture, x)) / (column(picture, 170) - column(picture, x));
+  const all = flat(1, 1);
+  assert.ok(gone(all, 186) > 0.55 && gone(all, 186) < 0.8, `${gone(all, 186)} of the fold`);
+  const foldsOnly = flat(0.3, 1);
+  assert.ok(gone(foldsOnly, 186) > 0.5, `${gone(foldsOnly, 186)} of the fold alone`);
+  assert.ok(gone(foldsOnly, 330) < 0.35, `${gone(foldsOnly, 330)} of a shadow`);
+  const deepest = (x: number): number =>
+    Math.max(
+      ...Array.from({ length: 23 }, (_, k) => column(all, x) - lumaAt(all, (300 + k) * SIZE + x)),
+    );
+  assert.ok(deepest(200) > 2, `a pore is ${deepest(200)} deep beside the fold`);
+});
