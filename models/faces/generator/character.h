@@ -22,6 +22,21 @@ struct Sculpt {
   float shoulders = 1.70f;
 };
 
+/** What muscles do to a face at rest, decimetres; see expression.cc. */
+struct Expression {
+  /** How far the inner ends of the brows sink, and how far the cheeks rise. */
+  float calm = .030f, cheeks = .026f;
+  /** How much more of it is on the right of the picture, a share. */
+  float uneven = .07f;
+};
+
+/** What stands behind a character: how far to the right, -1 to 1; 0 for nothing. */
+struct Room {
+  float window = 0, shelf = 0, plant = 0, lamp = 0, picture = 0, edge = 0;
+  /** Small far lights, on the side away from the key lamp. */
+  int lights = 0;
+};
+
 struct Character {
   const char* id;
   /** 0 young to 1 old: wrinkles, bags under the eyes, age spots. */
@@ -54,6 +69,8 @@ struct Character {
   bool glasses = false;
   uint32_t seed = 1;
   Sculpt sculpt{};
+  Expression expression{};
+  Room room{};
   /** Height of the corners of the mouth over its middle, decimetres; their difference, a share. */
   float smile = .01f, smirk = 0;
   /** How deep the edge of the upper lip dips below the nose; less below a moustache. */

@@ -35,7 +35,9 @@ Character ava() {
   c.hairFall = -1.75f;
   c.hairline = -.10f;
   c.seed = 11;
-  c.smile = .022f;
+  c.room = {.window = -.92f, .plant = .88f};
+  c.expression = {.calm = .022f, .cheeks = .028f, .uneven = .06f};
+  c.smile = .040f;
   c.smirk = .15f;
   c.roll = .018f;
   return c;
@@ -66,12 +68,14 @@ Character noah() {
   c.hair = Hair::kShort;
   c.lashes = .7f;
   c.blush = .8f;
-  c.backdropLight = {.50f, .56f, .60f};
-  c.backdropDark = {.15f, .19f, .23f};
+  c.backdropLight = {.54f, .56f, .57f};
+  c.backdropDark = {.17f, .19f, .21f};
   c.yaw = -.04f;
   c.hairline = -.06f;
   c.seed = 22;
-  c.smile = .018f;
+  c.room = {.window = -1.02f, .shelf = .86f};
+  c.expression = {.calm = .026f, .cheeks = .020f, .uneven = -.08f};
+  c.smile = .026f;
   c.smirk = -0.25f;
   c.bow = 0;
   c.roll = -0.015f;
@@ -108,13 +112,15 @@ Character mei() {
   c.backdropLight = {.42f, .52f, .50f};
   c.backdropDark = {.12f, .17f, .17f};
   c.yaw = .03f;
-  c.browAngle = -.01f;
+  c.browAngle = -.004f;
   c.lidCrease = .45f;
   c.hairline = -.04f;
   c.hairFall = -.70f;
   c.exposure = .90f;
   c.seed = 33;
-  c.smile = .024f;
+  c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
+  c.expression = {.calm = .010f, .cheeks = .030f, .uneven = -.06f};
+  c.smile = .052f;
   c.lipLine = .33f;
   c.smirk = -.1f;
   c.roll = -0.018f;
@@ -154,7 +160,9 @@ Character samuel() {
   c.hairline = -.04f;
   c.seed = 44;
   c.lipLine = .33f;
-  c.smile = .012f;
+  c.room = {.lamp = .74f, .picture = -.72f};
+  c.expression = {.calm = .022f, .cheeks = .020f, .uneven = .08f};
+  c.smile = .020f;
   c.smirk = .15f;
   c.roll = .012f;
   return c;
@@ -193,7 +201,9 @@ Character priya() {
   c.lipLine = .5f;
   c.exposure = 1.06f;
   c.seed = 66;
-  c.smile = .018f;
+  c.room = {.window = .98f, .edge = -.62f, .lights = 9};
+  c.expression = {.calm = .018f, .cheeks = .026f, .uneven = .09f};
+  c.smile = .036f;
   c.smirk = .2f;
   c.roll = .021f;
   return c;
@@ -223,12 +233,14 @@ Character walter() {
   c.hair = Hair::kReceding;
   c.lashes = .6f;
   c.blush = .65f;
-  c.backdropLight = {.44f, .50f, .56f};
-  c.backdropDark = {.14f, .17f, .20f};
+  c.backdropLight = {.50f, .51f, .51f};
+  c.backdropDark = {.16f, .17f, .18f};
   c.yaw = .04f;
   c.lightSide = 1;
   c.seed = 77;
-  c.smile = .020f;
+  c.room = {.window = .90f, .picture = -.74f};
+  c.expression = {.calm = .028f, .cheeks = .024f, .uneven = .10f};
+  c.smile = .028f;
   c.smirk = .3f;
   c.roll = -0.012f;
   return c;
@@ -266,7 +278,9 @@ Character ruth() {
   c.hairline = -.08f;
   c.lightSide = 1;
   c.seed = 55;
-  c.smile = .024f;
+  c.room = {.shelf = -.82f, .lamp = .78f};
+  c.expression = {.calm = .024f, .cheeks = .030f, .uneven = -.08f};
+  c.smile = .042f;
   c.smirk = -0.2f;
   c.roll = .018f;
   return c;
@@ -280,8 +294,8 @@ Character amara() {
               .cheekbones = .02f,
               .jawTaper = .12f,
               .chinTaper = .10f,
-              .upperLid = -.014f,
-              .lowerLid = -.004f,
+              .upperLid = -.006f,
+              .lowerLid = -.001f,
               .shoulders = 1.70f};
   c.age = .06f;
   c.skin = {.133f, .062f, .037f};
@@ -308,7 +322,9 @@ Character amara() {
   c.hairline = -.06f;
   c.seed = 88;
   c.lipLine = .5f;
-  c.smile = .018f;
+  c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
+  c.expression = {.calm = .020f, .cheeks = .028f, .uneven = .07f};
+  c.smile = .038f;
   c.smirk = .2f;
   c.roll = -0.018f;
   return c;

@@ -51,13 +51,13 @@ void Head::closeLips(Quads& skin) {
 }
 
 void Head::fitLids(Quads& skin) {
-  // At rest the upper lid covers a fifth of the iris, and the lower one touches it.
+  // In a relaxed gaze the upper lid covers a quarter of the iris, the lower one its edge.
   const float iris = irisRadius();
   for (int round = 0; round < 3; round++) {
     setRest(skin);
     findLids();
-    const float up = .62f * iris + c_.sculpt.upperLid - lid(true, 0),
-                down = -.98f * iris - c_.sculpt.lowerLid - lid(false, 0);
+    const float up = .56f * iris + c_.sculpt.upperLid - lid(true, 0),
+                down = -.88f * iris - c_.sculpt.lowerLid - lid(false, 0);
     for (Vertex& v : skin.vertices) {
       const Eye& eye = eyesAtRest_[v.at.x > 0 ? 1 : 0];
       const Vec3 d = v.at - eye.centre;

@@ -44,6 +44,7 @@ Head::Head(const Character& character, const std::string& folder) : c_(character
   poseBody(c_.sculpt.shoulders, skin);
   closeLips(skin);
   moveMouth(skin);
+  relax(c_.expression, eyesAtRest_[1].centre, skin);
   fitLids(skin);
   for (int i = 0; i < 2; i++) {
     skin = subdivide(skin);
@@ -135,7 +136,7 @@ void Head::moveMouth(Quads& skin) {
       const float rise = c_.smile * (1 + std::copysign(c_.smirk, x)) * sq(x);
       // The middle of the upper lip hangs, beside it the seam is higher, and its ends drop.
       const float bend = .008f * gaussian(std::fabs(x), .42f, .22f) - .005f * gaussian(x, 0, .20f) -
-                         .008f * smoothstep(.72f, 1.f, std::fabs(x));
+                         .003f * smoothstep(.72f, 1.f, std::fabs(x));
       const float wanted = level + rise + bend;
       const float beside = smoothstep(2.1f, 1.05f, std::fabs(v.at.x) / half);
       const float from = v.at.y - seam;

@@ -80,10 +80,10 @@ float foldsOf(const Head& head, Vec3 p) {
   for (int i = 0; i < 5; i++) {
     const float y = .38f + .080f * float(i) - .10f * sq(ax) + 1.8f * wobble;
     const float broken = smoothstep(.22f, .60f, noise({p.x * 5, float(i) * 3, 3}));
-    h -= (.0006f + .0085f * a) * crease(p.y - y, .0095f) * smoothstep(.46f, .26f, ax) * broken;
+    h -= (.0005f + .0060f * a) * crease(p.y - y, .0095f) * smoothstep(.46f, .26f, ax) * broken;
   }
   // Between the brows.
-  h -= (.0008f + .0070f * a) * gaussian(ax, .055f + .1f * (p.y - .25f), .010f) *
+  h -= (.0003f + .0045f * a) * gaussian(ax, .055f + .1f * (p.y - .25f), .010f) *
        smoothstep(.14f, .20f, p.y) * smoothstep(.36f, .28f, p.y);
   return h;
 }
