@@ -4,6 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "backdrop.h"
+
 namespace {
 
 // At this distance one unit is half the height of the picture.
@@ -55,6 +57,7 @@ Vec3 toneMap(Vec3 c) {
 
 void trace(const Head& head, const Studio& studio, const View& view, int samples, int threads,
            Picture& out) {
+  const Backdrop backdrop(head.character());
   std::atomic<int> next{0};
   const auto work = [&] {
     for (int y; (y = next++) < out.size;) {
@@ -86,7 +89,7 @@ void trace(const Head& head, const Studio& studio, const View& view, int samples
                        : shadeCloth(head, studio, vertex, material, ray * -1.f, samples, random);
           out.depth[at] = hit.t;
         } else {
-          shaded.added = backdrop(head.character(), u, v);
+          shaded.added = backdrop.at(u, v);
           out.depth[at] = 1e9f;
         }
       }
@@ -240,9 +243,6 @@ std::vector<unsigned char> develop(const Picture& picture, int samples, uint32_t
         }
       }
       sum = sum * (1.f / float(samples * samples));
-      const float u = (float(x) + .5f) / float(size) * 2 - 1,
-                  v = (float(y) + .5f) / float(size) * 2 - 1;
-      sum = sum * (1 - .22f * smoothstep(.55f, 1.5f, std::sqrt(u * u + v * v)));
       // Grain: a little of each colour, more of all together.
       const float grain = .0075f * random.normal();
       const float c[3] = {sum.x, sum.y, sum.z};

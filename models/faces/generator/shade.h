@@ -19,4 +19,3 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
                   Vec3 view, int samples, Random& random);
 Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 tangent, Vec3 view,
                  Vec3 colour, float gloss, bool onSkin);
-Vec3 backdrop(const Character& c, float u, float v);
