@@ -97,7 +97,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
                 b = std::fabs(dot(on, lamp.up)) / dot(lamp.up, lamp.up);
     const float inside = smoothstep(1.08f, .92f, a) * smoothstep(1.08f, .92f, b);
     if (inside > 0 && !studio.isBlocked(p + d * .006f, mirror, 6)) {
-      out.added = out.added + lamp.radiance * (inside * fresnel * (isCornea ? 1.3f : .25f));
+      out.added = out.added + lamp.radiance * (inside * fresnel * (isCornea ? 2.0f : .25f));
     }
   }
   out.added = out.added + studio.room(mirror) * (fresnel * .35f * under);

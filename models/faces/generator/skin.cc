@@ -14,11 +14,11 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
-      front * (.50f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
-               .38f * spot(p, 0, m.noseTip.y, .10f, .10f) +
+      front * (.62f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
+               .50f * spot(p, 0, m.noseTip.y, .10f, .10f) +
                .38f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .20f * spot(p, 0, m.chin + .10f, .16f, .10f) + .12f * spot(p, 0, .42f, .25f, .12f)) +
-      .42f * at.masks[1] + .32f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
+      .58f * at.masks[1] + .32f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
       .28f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f) + .40f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
   albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.4f, .9f));
   // The forehead and temples are yellower, the beard's area cooler.
@@ -118,8 +118,8 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   // Dark skin shows every glint: there the sheen is broad and even.
   const float dark = smoothstep(.26f, .05f, c.skin.y);
   Gloss gloss{.54f + .06f * dark, .35f + .13f * dark, .56f, 1};
-  const float oily = .62f + .55f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
-                     .60f * spot(p, 0, .46f, .28f, .17f) +
+  const float oily = .52f + .80f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
+                     .75f * spot(p, 0, .46f, .28f, .17f) +
                      .50f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
   gloss.amount = (1.3f - .45f * dark) * c.gloss * oily *
@@ -161,7 +161,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   out.added = light.specular * (1 - inside);
   // Ears let light through from behind.
   const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
-  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .045f);
+  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .085f);
   // Fine hairs catch light at the outline.
   const float graze = std::pow(1 - clamp01(dot(at.normal, view)), 4.f);
   out.added = out.added + c.skin * (light.diffuse * (graze * .22f));

@@ -3,8 +3,8 @@
 
 Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 t, Vec3 view,
                  Vec3 colour, float gloss, bool onSkin) {
-  const Vec3 key = studio.keyDirection(), kKey = studio.keyColour(), kFill{.34f, .38f, .42f},
-             kRim{.95f, .98f, 1.05f};
+  const Vec3 key = studio.keyDirection(), kKey = studio.keyColour(), kFill{.28f, .31f, .34f},
+             kRim{1.35f, 1.38f, 1.45f};
   const float light = hair.light(p), ambientLight = hair.ambient(p);
   const auto sine = [](float cosine) { return std::sqrt(std::max(0.f, 1 - cosine * cosine)); };
   // Diffuse: J. T. Kajiya and T. L. Kay 1989. Highlights are shifted along the strand as in
@@ -15,7 +15,7 @@ Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 t
   };
   Vec3 col = colour * kKey * (.72f * sine(dot(t, key)) * light);
   col = col + colour * kFill * (.6f * sine(dot(t, studio.fillDirection())) * ambientLight) +
-        colour * Vec3{.46f, .47f, .50f} * (.78f * ambientLight);
+        colour * Vec3{.39f, .40f, .425f} * (.78f * ambientLight);
   if (onSkin) {
     return col * .8f;
   }
