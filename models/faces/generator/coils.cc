@@ -113,8 +113,10 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
   if (style.gravity > 0 && isOverForehead(head, axis)) {
     return;
   }
-  const float radius =
-      style.radius * std::exp(.30f * random.normal()) * mix(.4f, 1.f, std::min(1.f, share * 1.6f));
+  // Curls are wide here and tight there, and each has a width of its own.
+  const float region = std::exp(1.3f * (noise(root * 2.6f + Vec3{0, 0, 6}) - .5f));
+  const float radius = style.radius * region * std::exp(.30f * random.normal()) *
+                       mix(.4f, 1.f, std::min(1.f, share * 1.6f));
   const float rise = radius * style.rise * random.between(.75f, 1.35f);
   const float turns = length / rise, phase = random.between(0, kTurn),
               turning = random.uniform() < .5f ? 1.f : -1.f, tone = .16f * random.normal();
@@ -164,7 +166,8 @@ void addLoose(const Head& head, const Coils& style, Random& random, std::vector<
   }
   const float inside = smoothstep(-.02f, .12f, insideHairline(head, root));
   const float length = style.length * c.hairAmount * hairLength(head, root) *
-                       mix(.35f, 1.f, inside) * random.between(.6f, 1.25f);
+                       mix(.35f, 1.f, inside) *
+                       random.between(.5f, c.hair == Hair::kAfro ? 1.f : 1.25f);
   const std::vector<Vec3> axis =
       growAxis(head, style, root, length, random.between(.5f, 1.2f), random);
   if (style.gravity > 0 && isOverForehead(head, axis)) {

@@ -6,7 +6,7 @@ namespace {
 
 constexpr float kTurn = 6.2831853f;
 /** Where the collars of shirts and jackets begin, by the angle about the neck, radians. */
-constexpr float kShirtFrom = .40f, kJacketFrom = .97f;
+constexpr float kShirtFrom = .34f, kJacketFrom = 1.12f;
 
 /** A place of a collar's cross-section: above the neckline, and outwards from the garment. */
 struct Spot {
@@ -16,7 +16,7 @@ struct Spot {
 /** The garment's surface, by the angle about the neck (0 in front) and the height. */
 class Surface {
  public:
-  Surface(Quads garment, const Head& head, Material layer) {
+  Surface(Quads garment, const Head& head, Material layer) : head_(head) {
     for (Vertex& v : garment.vertices) {
       v.masks[0] = 1;  // not cut
     }
@@ -57,7 +57,8 @@ class Surface {
     }
     // Outwards on the neck, along the garment's normal where it turns to the shoulder.
     const Vec3 out{std::sin(angle), 0, std::cos(angle)};
-    return v.at + (spot.up < 0 ? normalize(out * .3f + v.normal) : out) * spot.out;
+    const Vec3 p = v.at + (spot.up < 0 ? normalize(out * .3f + v.normal) : out) * spot.out;
+    return spot.up > 0 ? closer(p, out, spot) : p;
   }
   /** @returns the depth of the garment seen from the front */
   float depth(float x, float y) const {
@@ -67,6 +68,13 @@ class Surface {
 
  private:
   static constexpr int kAngles = 128;
+  /** Above the neckline a collar lies on the neck: between them there is no dark gap. */
+  Vec3 closer(Vec3 p, Vec3 out, Spot spot) const {
+    // Distances are known for the head before it was turned.
+    const Vec3 rest = p - (head_.turned(p) - p);
+    const float gap = head_.distance(rest) - (.022f + std::max(0.f, spot.out));
+    return p - out * (std::max(0.f, gap) * .9f * smoothstep(0.f, .12f, spot.up));
+  }
   Vertex at(float angle, float y) const {
     const Vec3 out{std::sin(angle), 0, std::cos(angle)}, axis{0, y, -.15f};
     Hit hit;
@@ -78,6 +86,7 @@ class Surface {
     return none;
   }
 
+  const Head& head_;
   Mesh mesh_;
   std::array<float, kAngles> line_{};
 };
@@ -115,6 +124,11 @@ void addGrid(const std::vector<std::vector<Vec3>>& rows, bool isClosed, bool isR
   out.add(quads, layer);
 }
 
+/** Ends of a collar part towards the top, and meet below: radians by decimetre. */
+float leanOf(float fromEnd) {
+  return .8f * std::exp(-sq(fromEnd / .5f));
+}
+
 /** A strip round the neck. @param section from inside over the top to the outside, at an angle */
 template <typename Section>
 void addBand(const Surface& surface, float from, float to, bool isRib, Material layer,
@@ -125,9 +139,11 @@ void addBand(const Surface& surface, float from, float to, bool isRib, Material 
   for (int i = 0; i < (isClosed ? count : count + 1); i++) {
     const float angle = from + (to - from) * float(i) / float(count);
     std::vector<Vec3> row, flat;
+    const float lean = isClosed ? 0.f : leanOf(angle - from) - leanOf(to - angle);
     for (const Spot spot : section(angle)) {
-      row.push_back(surface.at(angle, spot));
-      flat.push_back(surface.at(angle, {spot.up, -.02f}));
+      const float turned = angle + lean * spot.up;
+      row.push_back(surface.at(turned, spot));
+      flat.push_back(surface.at(turned, {spot.up, -.02f}));
     }
     // An end is closed down to the garment.
     if (!isClosed && i == 0) {
@@ -186,9 +202,15 @@ std::vector<Spot> jacketLeaf(float angle) {
   // Towards its ends it narrows into the fold of the lapel.
   const float front = .5f + .5f * std::cos(angle);
   const float from = std::min(angle, kTurn - angle),
-              end = smoothstep(kJacketFrom - .1f, 1.2f, from);
-  const float fold = (.11f - .06f * sq(front)) * smoothstep(kJacketFrom - .05f, 1.14f, from);
-  return leaf(fold, mix(-.02f, -.19f, end), .012f);
+              end = smoothstep(kJacketFrom - .1f, kJacketFrom + .23f, from);
+  const float fold =
+      (.11f - .06f * sq(front)) * smoothstep(kJacketFrom - .05f, kJacketFrom + .17f, from);
+  std::vector<Spot> spots = leaf(fold, mix(-.02f, -.19f, end), .012f);
+  // Its ends lie under the lapels, so that no corner stands out.
+  for (Spot& spot : spots) {
+    spot.out *= mix(.3f, 1.f, smoothstep(kJacketFrom, kJacketFrom + .14f, from));
+  }
+  return spots;
 }
 
 void addLapel(const Surface& surface, const Character& c, float side, float top, Mesh& out) {

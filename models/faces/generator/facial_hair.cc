@@ -36,9 +36,11 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       const float t = random.uniform();  // 0 at the nose, 1 at the tail
       const float x = eye.x - .175f + .345f * t;
       const float arch = eye.y + .158f + c.browHeight + .050f * std::sin(2.3f * std::pow(t, 1.1f)) -
-                         .040f * t * t + (c.browAngle + .055f) * (t - .4f) + (side > 0 ? .004f : 0);
-      const float half = .037f * c.browThickness * (1 - .70f * smoothstep(.35f, 1.f, t)) *
-                         (.65f + .35f * smoothstep(0.f, .18f, t));
+                         .036f * t * t + (c.browAngle + .055f) * (t - .4f) -
+                         .45f * browLowered(c.expression, x, side > 0) + (side > 0 ? .004f : 0);
+      // Widest before its highest place: a brow that is widest at the nose looks worried.
+      const float half = .035f * c.browThickness * (1 - .66f * smoothstep(.42f, 1.f, t)) *
+                         (.55f + .45f * smoothstep(0.f, .32f, t));
       const float v = clampTo(random.normal() * .70f, -1.7f, 1.7f);
       // Sparse at both ends, with gaps.
       if (random.uniform() > (.45f + .55f * smoothstep(0.f, .22f, t)) *
@@ -52,7 +54,7 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
       }
       // Hairs stand up near the nose and lie along the arch further out. The upper ones lean down,
       // the lower ones up.
-      const float up = mix(.70f, .10f, smoothstep(0, .25f, t)) - .45f * v * smoothstep(.1f, .5f, t);
+      const float up = mix(.48f, .10f, smoothstep(0, .25f, t)) - .45f * v * smoothstep(.1f, .5f, t);
       const Vec3 along =
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
       addShort(out, root, n, along, .054f * random.between(.45f, 1.15f) * (1 - .3f * t), .12f,
@@ -106,7 +108,7 @@ Vec3 beardDirection(const Landmarks& m, Vec3 p) {
                             smoothstep(m.mouthHalf + .16f, m.mouthHalf + .02f, ax);
   const Vec3 down{-.35f * p.x - side * .25f * smoothstep(.35f, .6f, ax), -1.f, .25f};
   const Vec3 outwards{side * (.25f + 3.2f * ax), -1.f, 0};
-  const float whirl = 2.2f * (noise(p * 7) - .5f);
+  const float whirl = 2.2f * (noise(p * 7) - .5f) + 1.6f * (noise(p * 17) - .5f);
   return normalize(mix(down, outwards, isMoustache) + Vec3{whirl, .3f * whirl, 0} * .5f);
 }
 
@@ -144,8 +146,11 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, float thick
     return;
   }
   const bool isGrey = random.uniform() < c.grey * .6f;
+  // Colour changes by place as well as by hair, and some hairs are redder.
+  const float tone = .34f * random.normal() + 1.1f * (noise(root * 6 + Vec3{0, 4, 0}) - .5f);
+  const Vec3 warm{1 + .5f * sq(random.uniform()) * (1 - c.grey), 1, 1};
   const Vec3 colour =
-      mix(c.brow, c.hairRoot * (isGrey ? 1.35f : .9f), c.grey) * std::exp(.28f * random.normal());
+      mix(c.brow, c.hairRoot * (isGrey ? 1.35f : .9f), c.grey) * warm * std::exp(tone);
   // Roots lie in the shadow of the others, where there are others.
   const float faded = .42f * (1 - thick);
   s.root = mix(colour * mix(1.f, .55f, thick), c.skin * .7f, faded);
@@ -187,7 +192,7 @@ void addBeard(const Head& head, std::vector<Strand>& out) {
     const float length =
         c.beard * mix(.14f, .26f, chin) * mix(.34f, 1.f, thick) * (1 - .65f * below) *
         (1 - .5f * smoothstep(.30f, .50f, std::fabs(x)) * smoothstep(m.mouth.y, m.chin, y)) *
-        random.between(.5f, 1.25f);
+        random.between(.35f, 1.3f) * (.62f + .76f * noise(root * 8 + Vec3{float(c.seed), 0, 0}));
     addBeardHair(head, root, n, length, thick, random, out);
   }
 }
@@ -205,7 +210,7 @@ float beardMask(const Head& head, Vec3 p) {
   // Cheeks: below a line that sags from the sideburn to the moustache.
   const float out = clamp01((ax - m.mouthHalf) / (.62f - m.mouthHalf));
   const float line = mix(mouth + .09f, m.earTop - .30f, out * out) - .05f * std::sin(3.14f * out);
-  const float cheek = smoothstep(.10f, -.17f, p.y - line + patchy);
+  const float cheek = smoothstep(.13f, -.24f, p.y - line + 1.3f * patchy);
   // From the sideburn down the jaw.
   const float jaw = smoothstep(m.earFront + .34f, m.earFront + .12f, p.z + patchy) *
                     smoothstep(m.earTop - .10f, m.earTop - .24f, p.y);

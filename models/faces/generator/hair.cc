@@ -35,7 +35,7 @@ Style styleOf(const Character& c) {
               .03f,   .03f, .10f, .55f, .014f, .50f, .0012f};
     case Hair::kLong:
       return {190000, 2400,  3.1f, .06f,   .34f,  .80f, .22f, .10f, .035f, .13f,
-              .54f,   .039f, .86f, .0013f, .025f, .15f, .12f, .95f, -.22f, .55f};
+              .54f,   .039f, .86f, .0013f, .040f, .15f, .12f, .95f, -.22f, .70f};
     case Hair::kBob:
       return c.age > .5f ? Style{150000, 1500,  2.2f, .06f, .50f,  .80f, .22f,
                                  .10f,   .045f, .14f, .55f, .024f, .62f, .0014f}
@@ -322,7 +322,7 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   if (apart > .40f && !isLoose) {
     return;
   }
-  const float tone = std::exp(.18f * guide->tone + .35f * part(4) + .16f * random.normal());
+  const float tone = std::exp(.25f * guide->tone + .35f * part(4) + .16f * random.normal());
   s.root = c.hairRoot * tone;
   s.tip = c.hairTip * tone;
   if (c.grey > 0 && random.uniform() < mix(.55f, .2f, c.grey)) {

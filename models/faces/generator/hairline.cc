@@ -37,8 +37,8 @@ void addLying(const Head& head, Vec3 root, Vec3 dir, float length, float curl, f
     p = p + head.away(p) * (over - d);
   }
   const float shade = std::exp(.25f * random.normal());
-  s.root = mix(c.hairRoot * shade, c.skin * .6f, .55f * fine);
-  s.tip = mix(c.hairTip * shade, c.skin * .6f, .15f + .50f * fine);
+  s.root = mix(c.hairRoot * shade, c.skin * .6f, .75f * fine);
+  s.tip = mix(c.hairTip * shade, c.skin * .6f, .12f + .68f * fine);
   s.radius = .0009f * random.between(.45f, 1.f) * mix(1.f, .55f, fine);
   s.gloss = random.between(.2f, .7f);
   s.taper = .15f;
