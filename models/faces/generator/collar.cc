@@ -73,7 +73,11 @@ class Surface {
     // Distances are known for the head before it was turned.
     const Vec3 rest = p - (head_.turned(p) - p);
     const float gap = head_.distance(rest) - (.022f + std::max(0.f, spot.out));
-    return p - out * (std::max(0.f, gap) * .9f * smoothstep(0.f, .12f, spot.up));
+    // A high collar is near the chin in front, which is not the neck.
+    const bool isHigh = head_.character().clothes == Clothes::kTurtleneck;
+    const float share = isHigh ? smoothstep(.55f, -.05f, out.z) : 1.f;
+    return p - out * (clampTo(gap, 0, isHigh ? .06f : 9.f) * .9f * share *
+                      smoothstep(0.f, .12f, spot.up));
   }
   Vertex at(float angle, float y) const {
     const Vec3 out{std::sin(angle), 0, std::cos(angle)}, axis{0, y, -.15f};
