@@ -170,12 +170,13 @@ Character samuel() {
 
 Character priya() {
   Character c{.id = "priya"};
-  c.sculpt = {.faceWidth = .97f,
+  c.sculpt = {.faceWidth = .955f,
               .eyeSize = 1.10f,
               .mouthWidth = 1.06f,
-              .cheekbones = .03f,
+              .cheekbones = .045f,
               .jawTaper = .10f,
               .chinTaper = .10f,
+              .chinLength = .025f,
               .shoulders = 1.72f};
   c.browThickness = 1.05f;
   c.skin = {.33f, .177f, .113f};
