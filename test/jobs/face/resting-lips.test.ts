@@ -34,6 +34,8 @@ const SIZE = 512;
 const SKIN: Rgb = [205, 160, 135];
 const { landmarks } = syntheticParts();
 const nothing = plane(SIZE, SIZE);
+/** Of the outline, below the ears. */
+const JAW_ANGLES = [132, 361];
 const MOUTH = new Set<number>([...MOUTH_CORNERS, ...INNER_CORNERS]);
 
 /** @returns skin, with `paint` where it gives a colour */
@@ -184,11 +186,17 @@ describe('lips at rest', () => {
   });
 });
 
-test('a smile that closes leaves the outline of the face, and moves the chin little', () => {
+/** Landmarks of a mouth that is open by `gap` pixels. */
+function opened(gap: number): Landmarks {
   const points = landmarks.slice();
   for (const index of [...LOWER_INNER.slice(1, -1), ...LOWER_OUTER.slice(1, -1)]) {
-    points[index * 3 + 1]! += 20;
+    points[index * 3 + 1]! += gap;
   }
+  return points;
+}
+
+test('a smile that closes leaves the outline of the face, and moves the chin little', () => {
+  const points = opened(14);
   for (const [k, index] of NOSE_WINGS.entries()) {
     points[index * 3] = px(points, NOSE_BASE) + (k === 0 ? -28 : 28);
     points[index * 3 + 1] = py(points, NOSE_BASE) - 8;
@@ -208,11 +216,25 @@ test('a smile that closes leaves the outline of the face, and moves the chin lit
   assert.ok(raised(smiling) < 0.6 * raised(open), `chin ${raised(smiling)}, ${raised(open)}`);
 });
 
-test('the corners of an open mouth do not hang when it closes', () => {
-  const points = landmarks.slice();
-  for (const index of [...LOWER_INNER.slice(1, -1), ...LOWER_OUTER.slice(1, -1)]) {
-    points[index * 3 + 1]! += 40;
+test('the jaw of a laugh rises when it closes, and the sides of the face stay', () => {
+  const rise = (share: number): ((index: number) => number) => {
+    const points = opened(share * new MouthFrame(landmarks).eyeDistance);
+    const frame = new MouthFrame(points);
+    const closed = new SmileCloser(points, frame, { relax: 1, narrow: 0.12, smile: 1 }).move(
+      points,
+    );
+    return (index) => (py(points, index) - py(closed, index)) / frame.eyeDistance;
+  };
+  const [smile, laugh] = [rise(0.08), rise(0.2)];
+  assert.ok(smile(CHIN) < 0.03, `a smile's chin rises by ${smile(CHIN)}`);
+  assert.ok(laugh(CHIN) > 0.08 && laugh(CHIN) < 0.12, `a laugh's chin rises by ${laugh(CHIN)}`);
+  for (const index of JAW_ANGLES) {
+    assert.ok(Math.abs(laugh(index)) < 0.02, `the jaw's angle ${index} moves by ${laugh(index)}`);
   }
+});
+
+test('the corners of an open mouth do not hang when it closes', () => {
+  const points = opened(40);
   // The jaw has taken the corners with it.
   for (const index of [...MOUTH_CORNERS, ...INNER_CORNERS]) {
     points[index * 3 + 1]! += 26;

@@ -4,10 +4,8 @@
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, smoothstep } from '../imaging/image.ts';
 import {
-  LEFT_EYE,
   LOWER_INNER,
   LOWER_OUTER,
-  RIGHT_EYE,
   UPPER_INNER,
   UPPER_OUTER,
   type Landmarks,
@@ -77,8 +75,7 @@ export function lipShape(
   const line = (indices: readonly number[]): Curve => curveThrough(frame.local(points, indices));
   const [upperOuter, lowerOuter] = [line(UPPER_OUTER), line(LOWER_OUTER)];
   const [upperInner, lowerInner] = [line(UPPER_INNER), line(LOWER_INNER)];
-  const [a, b] = frame.local(points, [LEFT_EYE.outer, RIGHT_EYE.outer]) as [Point, Point];
-  const eyes = Math.hypot(b.x - a.x, b.y - a.y);
+  const eyes = frame.eyeDistance;
   const stretched = clamp(
     ((2 * halfWidth) / eyes - REST_WIDTH) / (STRETCHED_WIDTH - REST_WIDTH),
     0,

@@ -26,14 +26,16 @@ export class MouthFrame {
   readonly sin: number;
   /** Half the distance between the corners of the mouth, pixels. */
   readonly halfWidth: number;
+  /** Distance between the outer corners of the eyes, pixels. */
+  readonly eyeDistance: number;
   /** Distance from the bridge of the nose to the chin, pixels. */
   readonly faceHeight: number;
 
   constructor(points: Landmarks) {
-    const angle = Math.atan2(
-      py(points, RIGHT_EYE.outer) - py(points, LEFT_EYE.outer),
-      px(points, RIGHT_EYE.outer) - px(points, LEFT_EYE.outer),
-    );
+    const across = px(points, RIGHT_EYE.outer) - px(points, LEFT_EYE.outer);
+    const down = py(points, RIGHT_EYE.outer) - py(points, LEFT_EYE.outer);
+    const angle = Math.atan2(down, across);
+    this.eyeDistance = Math.max(1, Math.hypot(across, down));
     this.cos = Math.cos(angle);
     this.sin = Math.sin(angle);
     const [left, right] = MOUTH_CORNERS;

@@ -8,9 +8,7 @@ import { inpaint } from '../imaging/inpaint.ts';
 import {
   INNER_CORNERS,
   INNER_MIDDLES,
-  LEFT_EYE,
   LOWER_INNER,
-  RIGHT_EYE,
   UPPER_INNER,
   type Landmarks,
 } from '../detect/landmarks.ts';
@@ -58,13 +56,13 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const [upper, lower] = frame.local(found, INNER_MIDDLES);
   const gap = Math.max(0, lower!.y - upper!.y) / (2 * frame.halfWidth);
   const smile = smileOf(found, frame);
-  const narrow = narrowing(widthOf(found, frame));
   if (!isOpen(image, found, seen, gap)) {
     const points = snapToMoustache(image, snapToLipSeam(image, found, frame), frame);
     const relax = RELAX_CLOSED * smile;
     if (relax < LEAST_RELAX) {
       return { image, points, opening: undefined, gap, smile, raised: 0 };
     }
+    const narrow = narrowing(widthOf(frame));
     const closer = new SmileCloser(points, frame, { relax, narrow, smile });
     const relaxed = closer.warp(image, image, image);
     const moved = closer.move(points);
@@ -78,6 +76,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const open = new MouthFrame(outlined);
   const points = alongOpening(outlined, open, opening);
   const relax = Math.min(1, Math.max(gap / WIDE_GAP, smile));
+  const narrow = narrowing(widthOf(open));
   const closer = new SmileCloser(points, open, { relax, narrow, smile });
   const closed = closer.warp(image, ...continuedLips(image, points, open, opening));
   const moved = closer.move(points);
@@ -122,7 +121,7 @@ const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
  */
 const NEUTRAL_WIDTH = 0.57;
 const NARROWED = 0.5;
-const MOST_NARROW = 0.18;
+const MOST_NARROW = 0.26;
 
 // Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
 // values where a smile begins and where it is broad. Measured on 25 portraits: faces at rest have a
@@ -139,7 +138,7 @@ function smileOf(points: Landmarks, frame: MouthFrame): number {
     Point,
   ];
   const lift = ((upper.y + lower.y) / 2 - (left.y + right.y) / 2) / frame.halfWidth;
-  return Math.max(smoothstep(...LIFT, lift), smoothstep(...WIDTH, widthOf(points, frame)));
+  return Math.max(smoothstep(...LIFT, lift), smoothstep(...WIDTH, widthOf(frame)));
 }
 
 /**
@@ -150,10 +149,7 @@ export const narrowing = (width: number): number =>
   Math.min(MOST_NARROW, 1 - Math.max(1, width / NEUTRAL_WIDTH) ** -NARROWED);
 
 /** Width of the mouth in distances between the outer corners of the eyes. */
-function widthOf(points: Landmarks, frame: MouthFrame): number {
-  const [a, b] = frame.local(points, [LEFT_EYE.outer, RIGHT_EYE.outer]) as [Point, Point];
-  return (2 * frame.halfWidth) / Math.max(1, Math.hypot(b.x - a.x, b.y - a.y));
-}
+const widthOf = ({ halfWidth, eyeDistance }: MouthFrame): number => (2 * halfWidth) / eyeDistance;
 
 /**
  * Inpaints the opening twice: once as a continuation of the upper lip, once of the lower lip.
