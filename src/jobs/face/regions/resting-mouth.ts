@@ -115,13 +115,13 @@ const FOLDED: readonly [number, number] = [0, 0.45];
 const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
 /**
  * Width of a mouth at rest in eye distances, and by how much a smile's may shrink. Measured: 0.52 to
- * 0.58 in 13 portraits at rest. One person's mouth is 0.63 when it hardly smiles and 0.71 in a smile,
- * another's 0.67 and 0.83: part of a broad mouth is its own. Cheeks and eyes keep some of a smile; a
- * mouth as narrow as the narrowest at rest looks like a pout between them.
+ * 0.58 in 13 portraits at rest. One person's mouth is 0.57 at rest and 0.71 in a broad smile, another's
+ * 0.67 when it hardly smiles and 0.83: part of a broad mouth is its own. Cheeks and eyes keep some of
+ * a smile; a mouth as narrow as the narrowest at rest looks like a pout between them.
  */
 const NEUTRAL_WIDTH = 0.57;
-const NARROWED = 0.5;
-const MOST_NARROW = 0.26;
+const NARROWED = 0.65;
+const MOST_NARROW = 0.28;
 
 // Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
 // values where a smile begins and where it is broad. Measured on 25 portraits: faces at rest have a
