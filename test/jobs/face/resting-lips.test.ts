@@ -216,18 +216,22 @@ test('a smile that closes leaves the outline of the face, and moves the chin lit
   assert.ok(raised(smiling) < 0.6 * raised(open), `chin ${raised(smiling)}, ${raised(open)}`);
 });
 
-test('the jaw of a laugh rises when it closes, and the sides of the face stay', () => {
-  const rise = (share: number): ((index: number) => number) => {
-    const points = opened(share * new MouthFrame(landmarks).eyeDistance);
+test('the jaw of a laugh rises to where it was, and the sides of the face stay', () => {
+  const eyes = new MouthFrame(landmarks).eyeDistance;
+  /** How far a landmark is from its place at rest after a mouth has closed, in eye distances. */
+  const left = (gap: number, drop: number): ((index: number) => number) => {
+    const points = opened(gap * eyes);
+    points[CHIN * 3 + 1]! += drop * eyes;
     const frame = new MouthFrame(points);
     const closed = new SmileCloser(points, frame, { relax: 1, narrow: 0.12, smile: 1 }).move(
       points,
     );
-    return (index) => (py(points, index) - py(closed, index)) / frame.eyeDistance;
+    return (index) => (py(closed, index) - py(landmarks, index)) / eyes;
   };
-  const [smile, laugh] = [rise(0.08), rise(0.2)];
-  assert.ok(smile(CHIN) < 0.03, `a smile's chin rises by ${smile(CHIN)}`);
-  assert.ok(laugh(CHIN) > 0.08 && laugh(CHIN) < 0.12, `a laugh's chin rises by ${laugh(CHIN)}`);
+  const [smile, laugh, teeth] = [left(0.08, 0), left(0.2, 0.1), left(0.2, -0.1)];
+  assert.ok(Math.abs(smile(CHIN)) < 0.03, `a smile's chin moves by ${smile(CHIN)}`);
+  assert.ok(Math.abs(laugh(CHIN)) < 0.03, `a laugh's chin is ${laugh(CHIN)} from its place`);
+  assert.ok(teeth(CHIN) + 0.1 > -0.05, `a short chin rises by ${-0.1 - teeth(CHIN)}`);
   for (const index of JAW_ANGLES) {
     assert.ok(Math.abs(laugh(index)) < 0.02, `the jaw's angle ${index} moves by ${laugh(index)}`);
   }

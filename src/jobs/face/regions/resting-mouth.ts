@@ -120,8 +120,8 @@ const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
  * a smile; a mouth as narrow as the narrowest at rest looks like a pout between them.
  */
 const NEUTRAL_WIDTH = 0.57;
-const NARROWED = 0.65;
-const MOST_NARROW = 0.28;
+const NARROWED = 0.5;
+const MOST_NARROW = 0.2;
 
 // Lift of the corners in half widths of the mouth, and width of the mouth in eye distances: the
 // values where a smile begins and where it is broad. Measured on 25 portraits: faces at rest have a
