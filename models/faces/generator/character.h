@@ -16,8 +16,11 @@ struct Sculpt {
   /** Decimetres. */
   float eyesApart = .012f, upperLid = 0, lowerLid = 0, chinLength = 0, cheeks = .02f, hollows = 0,
         jowls = 0;
-  /** How far the tip of the nose is raised, so that the nostrils are seen; decimetres. */
-  float noseTip = 0;
+  /** How far the tip of the nose is raised, so that the nostrils are seen, how much longer the nose
+   * is, how far the brows lie deeper and stand out; decimetres. */
+  float noseTip = 0, noseLength = 0, brows = 0;
+  /** A factor. */
+  float noseWidth = 1;
   /** Half the width of the shoulders with the arms, decimetres. */
   float shoulders = 1.70f;
 };
@@ -47,7 +50,7 @@ struct Character {
   Vec3 brow{.05f, .03f, .02f}, cloth{.08f, .12f, .22f}, cloth2{.7f, .7f, .7f},
       backdropLight{.55f, .58f, .62f}, backdropDark{.18f, .20f, .24f};
   float blush = 1, freckles = 0, gloss = 1;
-  float browThickness = 1, browHeight = 0, browAngle = 0;
+  float browThickness = 1, browHeight = 0, browAngle = 0, browArch = 1;
   /** Light on the line between the lips: more for full lips, so that it is not taken for a gap. */
   float lipLine = .27f;
   Hair hair = Hair::kShort;

@@ -7,14 +7,17 @@ namespace {
 
 Character ava() {
   Character c{.id = "ava"};
-  c.sculpt = {.faceWidth = .96f,
-              .eyeSize = 1.10f,
+  c.sculpt = {.faceWidth = .945f,
+              .eyeSize = 1.08f,
               .mouthWidth = 1.10f,
-              .jawTaper = .15f,
-              .chinTaper = .08f,
-              .cheeks = .03f,
+              .cheekbones = -.015f,
+              .jawTaper = .115f,
+              .chinTaper = .06f,
+              .cheeks = .018f,
+              .hollows = .010f,
+              .noseLength = -.010f,
               .shoulders = 1.72f};
-  c.browThickness = .70f;
+  c.browThickness = .85f;
   c.skin = {.61f, .375f, .285f};
   c.lips = {.50f, .17f, .155f};
   c.iris = {.075f, .080f, .045f};
@@ -36,25 +39,31 @@ Character ava() {
   c.hairline = -.10f;
   c.seed = 11;
   c.room = {.window = -.92f, .plant = .88f};
-  c.expression = {.calm = .022f, .cheeks = .028f, .uneven = .06f};
+  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .06f};
   c.smile = .040f;
   c.smirk = .15f;
   c.roll = .018f;
+  c.browHeight = -.001f;
+  c.browAngle = -.026f;
   return c;
 }
 
 Character noah() {
   Character c{.id = "noah"};
   c.sculpt = {.faceWidth = .98f,
-              .eyeSize = 1.06f,
+              .eyeSize = 1.04f,
               .mouthWidth = 1.12f,
               .upperLip = 1.08f,
               .lowerLip = .78f,
-              .jawTaper = .04f,
+              .jawTaper = -.01f,
+              .chinTaper = -.04f,
               .hollows = .025f,
-              .noseTip = .075f,
+              .noseTip = .070f,
+              .noseLength = .020f,
+              .brows = .032f,
+              .noseWidth = 1.06f,
               .shoulders = 1.93f};
-  c.browThickness = 1.25f;
+  c.browThickness = 1.15f;
   c.beard = .34f;
   c.skin = {.56f, .335f, .25f};
   c.lips = {.45f, .225f, .185f};
@@ -71,14 +80,16 @@ Character noah() {
   c.backdropLight = {.54f, .56f, .57f};
   c.backdropDark = {.17f, .19f, .21f};
   c.yaw = -.04f;
-  c.hairline = -.06f;
+  c.hairline = -.11f;
   c.seed = 22;
   c.room = {.window = -1.02f, .shelf = .86f};
-  c.expression = {.calm = .026f, .cheeks = .020f, .uneven = -.08f};
+  c.expression = {.calm = .012f, .cheeks = .020f, .uneven = -.08f};
   c.smile = .026f;
   c.smirk = -0.25f;
   c.bow = 0;
   c.roll = -0.015f;
+  c.browHeight = -.036f;
+  c.browArch = .8f;
   return c;
 }
 
@@ -86,12 +97,15 @@ Character mei() {
   Character c{.id = "mei"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.12f,
-              .mouthWidth = 1.02f,
+              .mouthWidth = .99f,
               .lowerLip = .92f,
-              .jawTaper = .08f,
+              .cheekbones = -.01f,
+              .jawTaper = .055f,
               .chinTaper = .06f,
+              .eyesApart = .020f,
               .upperLid = -.004f,
-              .cheeks = .03f,
+              .chinLength = -.018f,
+              .cheeks = .024f,
               .shoulders = 1.70f};
   c.browThickness = .8f;
   c.age = .10f;
@@ -100,7 +114,7 @@ Character mei() {
   c.lips = {.46f, .15f, .14f};
   c.iris = {.085f, .045f, .022f};
   c.hairRoot = {.006f, .0052f, .0055f};
-  c.hairTip = {.013f, .010f, .009f};
+  c.hairTip = {.015f, .012f, .0105f};
   c.brow = {.018f, .014f, .012f};
   c.cloth = {.62f, .60f, .56f};
   c.cloth2 = {.62f, .60f, .56f};
@@ -112,18 +126,20 @@ Character mei() {
   c.backdropLight = {.42f, .52f, .50f};
   c.backdropDark = {.12f, .17f, .17f};
   c.yaw = .03f;
-  c.browAngle = -.004f;
   c.lidCrease = .45f;
   c.hairline = -.04f;
   c.hairFall = -.70f;
   c.exposure = .90f;
   c.seed = 33;
   c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
-  c.expression = {.calm = .010f, .cheeks = .030f, .uneven = -.06f};
+  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.06f};
   c.smile = .052f;
   c.lipLine = .33f;
   c.smirk = -.1f;
   c.roll = -0.018f;
+  c.browHeight = .005f;
+  c.browAngle = -.018f;
+  c.browArch = .8f;
   return c;
 }
 
@@ -134,9 +150,13 @@ Character samuel() {
               .mouthWidth = 1.12f,
               .upperLip = .92f,
               .lowerLip = .82f,
-              .cheekbones = .02f,
-              .jawTaper = .05f,
+              .cheekbones = .01f,
+              .jawTaper = -.025f,
+              .chinTaper = -.04f,
+              .eyesApart = .018f,
               .noseTip = .05f,
+              .brows = .030f,
+              .noseWidth = 1.04f,
               .shoulders = 1.97f};
   c.browThickness = 1.1f;
   c.skin = {.188f, .091f, .056f};
@@ -157,14 +177,16 @@ Character samuel() {
   c.backdropDark = {.22f, .16f, .12f};
   c.yaw = -.03f;
   c.exposure = 1.15f;
-  c.hairline = -.04f;
+  c.hairline = -.09f;
   c.seed = 44;
   c.lipLine = .33f;
   c.room = {.lamp = .74f, .picture = -.72f};
-  c.expression = {.calm = .022f, .cheeks = .020f, .uneven = .08f};
+  c.expression = {.calm = .010f, .cheeks = .020f, .uneven = .08f};
   c.smile = .020f;
   c.smirk = .15f;
   c.roll = .012f;
+  c.browHeight = -.036f;
+  c.browArch = .8f;
   return c;
 }
 
@@ -173,10 +195,14 @@ Character priya() {
   c.sculpt = {.faceWidth = .955f,
               .eyeSize = 1.10f,
               .mouthWidth = 1.06f,
-              .cheekbones = .045f,
-              .jawTaper = .10f,
+              .cheekbones = .025f,
+              .jawTaper = .075f,
               .chinTaper = .10f,
-              .chinLength = .025f,
+              .eyesApart = .006f,
+              .chinLength = .045f,
+              .cheeks = .012f,
+              .hollows = .010f,
+              .noseLength = .022f,
               .shoulders = 1.72f};
   c.browThickness = 1.05f;
   c.skin = {.33f, .177f, .113f};
@@ -203,10 +229,12 @@ Character priya() {
   c.exposure = 1.06f;
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
-  c.expression = {.calm = .018f, .cheeks = .026f, .uneven = .09f};
+  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .09f};
   c.smile = .036f;
   c.smirk = .2f;
   c.roll = .021f;
+  c.browHeight = .002f;
+  c.browAngle = -.024f;
   return c;
 }
 
@@ -215,11 +243,15 @@ Character walter() {
   c.sculpt = {.faceWidth = 1.02f,
               .eyeSize = 1.12f,
               .mouthWidth = 1.08f,
-              .jawTaper = .04f,
+              .jawTaper = .005f,
+              .chinTaper = -.03f,
               .jowls = .03f,
-              .noseTip = .075f,
+              .noseTip = .070f,
+              .noseLength = .030f,
+              .brows = .030f,
+              .noseWidth = 1.07f,
               .shoulders = 1.90f};
-  c.browThickness = 1.3f;
+  c.browThickness = 1.1f;
   c.age = .62f;
   c.beard = .24f;
   c.skin = {.61f, .385f, .30f};
@@ -240,10 +272,12 @@ Character walter() {
   c.lightSide = 1;
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
-  c.expression = {.calm = .028f, .cheeks = .024f, .uneven = .10f};
+  c.expression = {.calm = .014f, .cheeks = .024f, .uneven = .10f};
   c.smile = .028f;
   c.smirk = .3f;
   c.roll = -0.012f;
+  c.browHeight = -.034f;
+  c.browArch = .8f;
   return c;
 }
 
@@ -252,8 +286,9 @@ Character ruth() {
   c.sculpt = {.faceWidth = .98f,
               .eyeSize = 1.14f,
               .mouthWidth = 1.06f,
-              .jawTaper = .06f,
-              .jowls = .02f,
+              .jawTaper = .03f,
+              .chinTaper = .01f,
+              .jowls = .028f,
               .shoulders = 1.70f};
   c.browThickness = .75f;
   c.age = .68f;
@@ -292,11 +327,13 @@ Character amara() {
   c.sculpt = {.faceWidth = .98f,
               .eyeSize = 1.06f,
               .mouthWidth = 1.08f,
-              .cheekbones = .02f,
-              .jawTaper = .12f,
-              .chinTaper = .10f,
+              .cheekbones = .0f,
+              .jawTaper = .095f,
+              .chinTaper = .05f,
               .upperLid = -.006f,
               .lowerLid = -.001f,
+              .cheeks = .014f,
+              .noseWidth = 1.03f,
               .shoulders = 1.70f};
   c.age = .06f;
   c.skin = {.133f, .062f, .037f};
@@ -324,10 +361,12 @@ Character amara() {
   c.seed = 88;
   c.lipLine = .5f;
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
-  c.expression = {.calm = .020f, .cheeks = .028f, .uneven = .07f};
+  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .07f};
   c.smile = .038f;
   c.smirk = .2f;
   c.roll = -0.018f;
+  c.browHeight = -.002f;
+  c.browAngle = -.020f;
   return c;
 }
 

@@ -30,7 +30,7 @@ float openingAt(const Character& c, float y) {
   if (c.clothes == Clothes::kBlazer) {
     return .03f + .36f * clamp01((y + 2.65f) / 1.20f);
   }
-  return c.clothes == Clothes::kShirt ? .24f * clamp01((y + 2.0f) / .62f) : 0.f;
+  return c.clothes == Clothes::kShirt ? .24f * clamp01((y + 1.93f) / .55f) : 0.f;
 }
 
 namespace {

@@ -25,7 +25,7 @@ Coils coilsOf(const Character& c) {
   if (c.hair == Hair::kAfro) {
     return {9500, 8, 14000, .17f, .0130f, 1.6f, .0f, 1.0f, .0010f};
   }
-  return {3400, 15, 9000, .78f, .027f, 2.1f, 4.8f, .60f, .0011f};
+  return {3400, 14, 16000, .78f, .027f, 2.1f, 4.8f, .70f, .0011f};
 }
 
 /** Keeps hair that hangs beside the face off it. */
@@ -115,17 +115,21 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
   }
   // Curls are wide here and tight there, and each has a width of its own.
   const float region = std::exp(1.3f * (noise(root * 2.6f + Vec3{0, 0, 6}) - .5f));
-  const float radius = style.radius * region * std::exp(.30f * random.normal()) *
+  const float vary = style.gravity > 0 ? 1.f : .6f;
+  const float radius = style.radius * region *
+                       std::exp(.48f * vary * clampTo(random.normal(), -1.1f, 1.4f)) *
                        mix(.4f, 1.f, std::min(1.f, share * 1.6f));
-  const float rise = radius * style.rise * random.between(.75f, 1.35f);
+  const float rise = radius * style.rise * std::exp(.42f * vary * random.normal());
   const float turns = length / rise, phase = random.between(0, kTurn),
               turning = random.uniform() < .5f ? 1.f : -1.f, tone = .16f * random.normal();
   const int count = std::max(8, std::min(170, int(turns * 9)));
   const int hairs = std::max(3, int(float(style.hairs) * mix(.45f, 1.f, inside)));
   for (int h = 0; h < hairs; h++) {
     Strand s;
-    const float ahead = phase + .38f * random.normal(),
-                wide = radius * (1 + .22f * random.normal());
+    const float ahead = phase + .55f * random.normal(),
+                wide = radius * std::exp(.30f * random.normal());
+    // Some hairs of a coil turn less, and leave it.
+    const float slack = random.uniform() < .18f * vary ? random.between(.3f, .8f) : 1.f;
     const Vec3 shift = scattered(random) * (.16f * radius), seed = scattered(random) * 40,
                phaseAt = {phase, phase, 0};
     const float end = random.between(.7f, 1.f);
@@ -137,9 +141,11 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
       const Vec3 old = k == 0 ? (std::fabs(along.y) < .8f ? Vec3{0, 1, 0} : Vec3{1, 0, 0}) : u;
       u = normalize(old - along * dot(old, along));
       const Vec3 v = cross(along, u);
-      const float a = ahead + turning * turns * kTurn * t + 1.8f * noise(phaseAt + middle * 9);
-      const float r =
-          wide * smoothstep(0, .18f, t) * (1 + .35f * (noise(seed + middle * 30) - .5f));
+      const float a = ahead + turning * turns * slack * kTurn * t +
+                      (1.8f + 3.4f * vary) * noise(phaseAt + middle * 9);
+      const float r = wide * smoothstep(0, .18f, t) *
+                      (1 + .35f * (noise(seed + middle * 30) - .5f)) *
+                      (1 + 1.1f * vary * (noise(phaseAt + middle * 6 + Vec3{3, 3, 3}) - .5f));
       const Vec3 frizz =
           Vec3{noise(seed + middle * 22) - .5f, noise(seed + middle * 22 + Vec3{5, 0, 0}) - .5f,
                noise(seed + middle * 22 + Vec3{0, 5, 0}) - .5f} *

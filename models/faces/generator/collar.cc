@@ -262,7 +262,7 @@ void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out
     case Clothes::kBlazer:
       addBand(surface, kJacketFrom, kTurn - kJacketFrom, false, layer, jacketLeaf, out);
       for (const float side : {-1.f, 1.f}) {
-        addLapel(surface, head.character(), side, surface.neckline(.70f) - .01f, out);
+        addLapel(surface, head.character(), side, surface.neckline(.70f) + .045f, out);
       }
       break;
   }

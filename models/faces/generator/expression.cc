@@ -11,18 +11,14 @@ float shareOf(const Expression& e, bool isRight) {
 
 }  // namespace
 
-float browLowered(const Expression& expression, float out, bool isRight) {
-  // The inner end sinks most. The tail keeps its height.
-  return expression.calm * shareOf(expression, isRight) * smoothstep(.46f, .08f, out);
-}
-
 void relax(const Expression& expression, Vec3 eye, Quads& skin) {
   for (Vertex& v : skin.vertices) {
     Vec3 p = v.at;
     const float ax = std::fabs(p.x), front = smoothstep(.10f, .40f, p.z);
     const bool isRight = p.x > 0;
     const float brow = gaussian(p.y, eye.y + .17f, .11f) * front;
-    p.y -= browLowered(expression, ax, isRight) * brow;
+    // The inner end of the brow sinks most. The tail keeps its height.
+    p.y -= expression.calm * shareOf(expression, isRight) * smoothstep(.46f, .08f, ax) * brow;
     // The apple of the cheek rises and comes forward. So does the fold beside the mouth, less.
     const float cheek = expression.cheeks * shareOf(expression, isRight) * front *
                         gaussian(ax, .36f, .17f) * gaussian(p.y, eye.y - .25f, .13f);

@@ -69,7 +69,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   // The wet margin of the lower lid lies on the ball: there is no dark gap between them.
   const float rim = std::max(smoothstep(.009f, .001f, above),
                              .8f * smoothstep(.016f, .004f, head.outerCorner() - x));
-  albedo = mix(albedo, Vec3{.46f, .25f, .22f}, .85f * rim);
+  albedo = mix(albedo, mix(c.skin, Vec3{.46f, .25f, .22f}, .6f), .85f * rim);
   Shaded out;
   out.albedo = albedo;
   const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
@@ -79,7 +79,9 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
   out.diffuse = light.diffuse * (mix(.34f, .88f, under) * (1 - .45f * clamp01(corners)));
-  const Vec3 least = Vec3{.44f, .40f, .39f} * (rim * smoothstep(.0f, .03f, below));
+  // Margins of dark lids are darker, and so are their tears.
+  const float pale = mix(.45f, 1.f, smoothstep(.05f, .26f, c.skin.y));
+  const Vec3 least = Vec3{.44f, .40f, .39f} * (pale * rim * smoothstep(.0f, .03f, below));
   out.diffuse = {std::max(out.diffuse.x, least.x), std::max(out.diffuse.y, least.y),
                  std::max(out.diffuse.z, least.z)};
   // Reflections of the lamps.
@@ -103,7 +105,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   out.added = out.added + studio.room(mirror) * (fresnel * .35f * under);
   // Tears stand along the lower lid.
   out.added = out.added + Vec3{.8f, .82f, .85f} *
-                              (.13f * gaussian(above, .003f, .0035f) *
+                              (.13f * sq(pale) * gaussian(above, .003f, .0035f) *
                                (.6f + .4f * noise({p.x * 40, 1, 1})) * length(light.diffuse));
   return out;
 }

@@ -19,46 +19,58 @@ void addShort(std::vector<Strand>& out, Vec3 root, Vec3 n, Vec3 along, float len
         normalize(dir + n * lift + Vec3{random.normal(), random.normal(), random.normal()} * .06f);
     p = p + d * (length / 5);
   }
-  s.root = s.tip = colour * std::exp(.25f * random.normal());
+  s.root = s.tip = colour;
   s.radius = radius;
   s.taper = .3f;
   s.onSkin = true;
   out.push_back(std::move(s));
 }
 
+/** @returns the height of a brow's middle over the eye; t is 0 at the nose, 1 at the tail */
+float browAt(const Character& c, float t, bool isRight) {
+  // A soft arch whose highest place is past the middle. Its ends are nearly level.
+  const float arch = .040f * c.browArch * std::sin(3.14f * std::pow(t, 1.32f));
+  const float uneven = (isRight ? 1.f : -1.f) * c.expression.uneven;
+  return .148f + c.browHeight + arch + (c.browAngle + .012f) * (t - .4f) + .05f * uneven * t;
+}
+
+/** @returns how many hairs grow there, 0 to 1; v is 0 in the brow's middle, positive above it */
+float browDensity(float t, float v, float side) {
+  const float ends =
+      (.14f + .86f * smoothstep(-.04f, .34f, t)) * (1 - .55f * smoothstep(.62f, 1, t));
+  // Denser below than above, with gaps.
+  return ends * (1 - .5f * smoothstep(.2f, 1.7f, v)) * (.55f + .8f * noise({34 * t, 3 * v, side}));
+}
+
 void addBrows(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   Random random(c.seed + 1000);
-  const int count = int(1150 * c.browThickness);
+  const int count = int(2100 * c.browThickness);
   const Vec3 eye = head.eyesAtRest()[1].centre;
   for (int side = -1; side <= 1; side += 2) {
     for (int i = 0; i < count; i++) {
-      const float t = random.uniform();  // 0 at the nose, 1 at the tail
-      const float x = eye.x - .175f + .345f * t;
-      const float arch = eye.y + .158f + c.browHeight + .050f * std::sin(2.3f * std::pow(t, 1.1f)) -
-                         .036f * t * t + (c.browAngle + .055f) * (t - .4f) -
-                         .45f * browLowered(c.expression, x, side > 0) + (side > 0 ? .004f : 0);
-      // Widest before its highest place: a brow that is widest at the nose looks worried.
-      const float half = .035f * c.browThickness * (1 - .66f * smoothstep(.42f, 1.f, t)) *
-                         (.55f + .45f * smoothstep(0.f, .32f, t));
-      const float v = clampTo(random.normal() * .70f, -1.7f, 1.7f);
-      // Sparse at both ends, with gaps.
-      if (random.uniform() > (.45f + .55f * smoothstep(0.f, .22f, t)) *
-                                 (1 - .55f * smoothstep(.65f, 1.f, t)) *
-                                 (.65f + .7f * noise({40 * t, 3 * v, float(side)}))) {
-        continue;
-      }
+      const float t = random.uniform(), x = eye.x - .180f + .350f * t;
+      const float half = .034f * c.browThickness * (1 - .66f * smoothstep(.40f, 1.f, t)) *
+                         (.72f + .28f * smoothstep(0.f, .30f, t));
+      const float v = clampTo(random.normal() * .75f, -1.5f, 2.1f);
       Vec3 root, n;
-      if (!head.onFront(float(side) * x, arch + v * half, root, n)) {
+      if (random.uniform() > browDensity(t, v, float(side)) ||
+          !head.onFront(float(side) * x, eye.y + browAt(c, t, side > 0) + v * half, root, n)) {
         continue;
       }
       // Hairs stand up near the nose and lie along the arch further out. The upper ones lean down,
       // the lower ones up.
-      const float up = mix(.48f, .10f, smoothstep(0, .25f, t)) - .45f * v * smoothstep(.1f, .5f, t);
+      const float up = mix(.85f, .12f, smoothstep(0, .34f, t)) -
+                       .45f * v * smoothstep(.12f, .5f, t) + .14f * random.normal();
       const Vec3 along =
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
-      addShort(out, root, n, along, .054f * random.between(.45f, 1.15f) * (1 - .3f * t), .12f,
-               .0008f, c.brow * 1.15f, random);
+      // Those at the border are short, fine and light.
+      const float edge = std::max(smoothstep(.6f, 1.8f, std::fabs(v)), smoothstep(.22f, 0, t));
+      const Vec3 tone = c.brow * (1.15f * std::exp((.30f + .30f * c.grey) * random.normal()));
+      addShort(out, root, n, along,
+               .052f * random.between(.35f, 1.25f) * (1 - .3f * t) * (1 - .3f * edge), .12f,
+               .00075f * random.between(.5f, 1.1f) * (1 - .3f * edge),
+               mix(tone, c.skin * .6f, .45f * edge), random);
     }
   }
 }
@@ -162,7 +174,7 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, float thick
 }
 
 /** One try of this many is for the moustache alone. */
-constexpr int kMoustache = 24;
+constexpr int kMoustache = 34;
 
 void addBeard(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
@@ -209,16 +221,17 @@ float beardMask(const Head& head, Vec3 p) {
   const float patchy = .10f * (noise(p * 6) - .5f) + .06f * (noise(p * 19) - .5f);
   // Cheeks: below a line that sags from the sideburn to the moustache.
   const float out = clamp01((ax - m.mouthHalf) / (.62f - m.mouthHalf));
-  const float line = mix(mouth + .09f, m.earTop - .30f, out * out) - .05f * std::sin(3.14f * out);
-  const float cheek = smoothstep(.13f, -.24f, p.y - line + 1.3f * patchy);
+  const float line = mix(mouth + .11f, m.earTop - .30f, out * out) - .05f * std::sin(3.14f * out);
+  const float cheek =
+      smoothstep(.15f, mix(-.16f, -.26f, smoothstep(0, .3f, out)), p.y - line + 1.5f * patchy);
   // From the sideburn down the jaw.
   const float jaw = smoothstep(m.earFront + .34f, m.earFront + .12f, p.z + patchy) *
                     smoothstep(m.earTop - .10f, m.earTop - .24f, p.y);
   // Under the nose, thin in the middle, past the corners into the rest.
   const float upper = m.noseBase - .015f - .10f * sq(ax / m.mouthHalf);
   const float moustache = smoothstep(.02f, -.05f, p.y - upper + .4f * patchy) *
-                          smoothstep(m.mouthHalf + .13f, m.mouthHalf + .02f, ax) *
-                          (1 - .3f * gaussian(ax, 0, .02f));
+                          smoothstep(m.mouthHalf + .17f, m.mouthHalf - .08f, ax) *
+                          (1 - .3f * gaussian(ax, 0, .03f));
   float mask = std::max(std::max(.95f * cheek, .8f * jaw), moustache);
   // Thin beside the tuft below the lower lip.
   mask *= 1 - .35f * gaussian(p.y, m.lipBottom - .045f, .04f) * gaussian(ax, .14f, .055f);

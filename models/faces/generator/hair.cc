@@ -35,7 +35,7 @@ Style styleOf(const Character& c) {
               .03f,   .03f, .10f, .55f, .014f, .50f, .0012f};
     case Hair::kLong:
       return {190000, 2400,  3.1f, .06f,   .34f,  .80f, .22f, .10f, .035f, .13f,
-              .54f,   .039f, .86f, .0013f, .040f, .15f, .12f, .95f, -.22f, .70f};
+              .54f,   .044f, .78f, .0013f, .060f, .15f, .14f, .95f, -.22f, 1.1f};
     case Hair::kBob:
       return c.age > .5f ? Style{150000, 1500,  2.2f, .06f, .50f,  .80f, .22f,
                                  .10f,   .045f, .14f, .55f, .024f, .62f, .0014f}
@@ -53,8 +53,24 @@ struct Guide {
 };
 
 bool isFringe(const Character& c, Vec3 p) {
-  return c.hair == Hair::kBob && c.age < .5f && p.z > .18f + .16f * (noise(p * 70) - .5f) &&
-         std::fabs(p.x) < .42f + .06f * (noise(p * 50) - .5f);
+  return c.hair == Hair::kBob && c.age < .5f &&
+         p.z > .20f + .30f * (noise(p * 70) - .5f) + .22f * (noise(p * 9) - .5f) &&
+         std::fabs(p.x) < .42f + .10f * (noise(p * 50) - .5f);
+}
+
+/** @returns the height where a hair of the fringe ends: by lock, lower at its sides */
+float fringeEnd(Vec3 root, Random& random) {
+  const float lower = .17f * smoothstep(.28f, .48f, std::fabs(root.x));
+  const float lock = noise({root.x * 12, root.z * 2, 4}), fine = noise({root.x * 45, root.z, 8});
+  return .150f - lower + .24f * lock + .08f * fine + .13f * sq(random.uniform());
+}
+
+/** @returns how far the ends of a hair of the fringe lie aside: between locks skin is seen */
+float towardsLock(Vec3 root) {
+  const auto lock = [&](float x) { return noise({x * 15, root.z * 1.5f, 2}); };
+  constexpr float kStep = .008f;
+  const float slope = (lock(root.x + kStep) - lock(root.x - kStep)) / (2 * kStep);
+  return clampTo(.012f * slope, -.042f, .042f);
 }
 
 /**
@@ -81,8 +97,8 @@ float cutOf(const Head& head, Vec3 root) {
     // Layers: those above are shorter, and some locks frame the face.
     const float layer = .28f * smoothstep(.55f, 1.05f, root.y) * noise(root * 6 + Vec3{5, 5, 5});
     const float frame =
-        root.z > .35f && noise(root * 8 + Vec3{3, 0, 0}) > .62f ? .30f * noise(root * 8) : 0.f;
-    return c.hairFall + layer + frame + .24f * uneven - .16f * fine;
+        smoothstep(.46f, .58f, noise(root * 8 + Vec3{3, 0, 0})) * smoothstep(.22f, .45f, root.z);
+    return c.hairFall + layer + .75f * frame * noise(root * 8) + .34f * uneven - .22f * fine;
   }
   const float layer = (c.age > .5f ? .30f : .20f) * smoothstep(.5f, 1.f, root.y) * noise(root * 7);
   return c.hairFall + .6f * layer + .07f * uneven - .10f * fine;
@@ -134,6 +150,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const bool isInFringe = isFringe(c, root);
   const bool isInFront = root.z + .3f * (noise(root * 2.5f) - .5f) > .02f && side != c.hairBehind;
   const bool falling = style.length > .9f && !isInFringe;
+  const float end = fringeEnd(root, random);
   const float cut = cutOf(head, root) + style.ends * sq(random.uniform()) + style.lowest;
   // Hair is flatter where the skull turns to the side.
   const float volume = style.volume * share *
@@ -179,10 +196,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
       }
     }
     points.push_back(p);
-    // Locks end at different heights, the fringe lower at its sides.
-    const float uneven = c.age < .5f ? noise(root * 13) : 0;
-    const float lower = .15f * smoothstep(.30f, .48f, std::fabs(p.x));
-    if (isInFringe && p.y < .255f - lower + .17f * uneven + .13f * sq(random.uniform())) {
+    if (isInFringe && p.y < end) {
       break;
     }
     if (falling && p.y < cut) {
@@ -259,6 +273,11 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   if (!guide) {
     return;
   }
+  const bool isOfFringe = guide->side == 0;
+  if (isOfFringe && random.uniform() < .60f) {
+    return;  // so that the forehead is seen through it
+  }
+  const float aside = isOfFringe ? towardsLock(root) : 0.f;
   const float layer = clamp01(guide->layer + .22f * random.normal());
   const bool isLoose = random.uniform() < style.loose;
   Style mine = style;
@@ -316,6 +335,7 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
         p.x += guide->side * std::max(0.f, beside - guide->side * p.x) * .8f;
       }
     }
+    p.x += aside * smoothstep(.25f, 1.f, t);
     s.points.push_back(p);
   }
   // A strand between guides on different sides of the head would cross the face.

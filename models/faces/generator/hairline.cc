@@ -69,24 +69,24 @@ void addHairline(const Head& head, std::vector<Strand>& out) {
     }
     // They thin out towards the face, in tufts, and grow finer and shorter.
     const float inside = insideHairline(head, root), rim = smoothstep(kOutermost, .06f, inside);
-    const float dense = rim * (.35f + 1.1f * noise(root * 16));
+    const float dense = rim * (.35f + 1.1f * noise(root * 16)) * (isLong ? .8f : 1.f);
     if (random.uniform() > dense * dense) {
       continue;
     }
-    // Neighbours lie the same way.
+    // Neighbours lie the same way. Long hair is combed away from the parting.
     const float lean = noise(root * 7 + Vec3{0, float(c.seed), 0}) - .5f;
-    const Vec3 dir =
-        normalize(intoHair(head, root) + Vec3{.55f * root.x + .7f * lean, -.15f, -.25f} +
-                  scattered(random) * .13f);
-    addLying(head, root, dir,
-             random.between(.045f, .10f + .45f * std::max(0.f, inside + .05f)) * mix(.7f, 1.f, rim),
-             isCoiled ? 1.2f : .15f, 1 - rim, random, out);
+    const float aside = isLong ? (root.x > c.parting ? .9f : -.9f) : .55f * root.x;
+    const Vec3 dir = normalize(intoHair(head, root) * (isLong ? .55f : 1.f) +
+                               Vec3{aside + .7f * lean, -.15f, -.25f} + scattered(random) * .13f);
+    const float longest = (isLong ? .26f : .10f) + .45f * std::max(0.f, inside + .05f);
+    addLying(head, root, dir, random.between(.045f, longest) * mix(.7f, 1.f, rim),
+             isCoiled ? 1.2f : .22f, 1 - rim, random, out);
   }
   if (!isLong || c.grey > 0) {
     return;
   }
   // Strays fall from the hair towards the temples.
-  for (int i = 0, left = 26; i < 20000 && left > 0; i++) {
+  for (int i = 0, left = 40; i < 20000 && left > 0; i++) {
     if (!rootNear(-.01f, .06f, root) || std::fabs(root.x) < .16f) {
       continue;
     }

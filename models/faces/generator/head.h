@@ -85,8 +85,6 @@ class Head {
 
 /** Gives a head its own proportions. Eyes and vertices are in the head's coordinates. */
 void sculpt(const Sculpt& amounts, uint32_t seed, Quads& skin, std::array<Eye, 2>& eyes);
-/** @returns how far the brow is lowered at a place, decimetres; `out` from the face's middle */
-float browLowered(const Expression& expression, float out, bool isRight);
 /** A friendly face: calm brows, raised cheeks. @param eye the centre of one */
 void relax(const Expression& expression, Vec3 eye, Quads& skin);
 /** Lowers the arms. @param shoulders half the width of the shoulders, decimetres */

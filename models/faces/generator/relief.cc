@@ -78,9 +78,13 @@ float foldsOf(const Head& head, Vec3 p) {
   float h = aroundEyes(head, p, wobble) + aroundMouth(head, p, wobble);
   // Forehead.
   for (int i = 0; i < 5; i++) {
-    const float y = .38f + .080f * float(i) - .10f * sq(ax) + 1.8f * wobble;
-    const float broken = smoothstep(.22f, .60f, noise({p.x * 5, float(i) * 3, 3}));
-    h -= (.0005f + .0060f * a) * crease(p.y - y, .0095f) * smoothstep(.46f, .26f, ax) * broken;
+    // Each line wanders, is broken, and is deep here and shallow there.
+    const float n = float(i), wander = noise({p.x * 3.2f, n * 5, 1}) - .5f;
+    const float y = .37f + .075f * n + .020f * hash(i, 3, 7) - .06f * sq(ax) + 1.8f * wobble +
+                    .070f * wander + .012f * (noise({p.x * 17, n * 7, 5}) - .5f);
+    const float broken =
+        smoothstep(.30f, .75f, noise({p.x * 4, n * 3, 3})) * (.5f + noise({p.x * 11, n * 9, 6}));
+    h -= (.0005f + .0058f * a) * crease(p.y - y, .0125f) * smoothstep(.46f, .20f, ax) * broken;
   }
   // Between the brows.
   h -= (.0003f + .0045f * a) * gaussian(ax, .055f + .1f * (p.y - .25f), .010f) *
@@ -98,8 +102,8 @@ float fineWrinkles(float a, Vec3 p) {
                     .6f * lines({down * 10, out * 34, 4}, .12f) +
                     .5f * lines(rotated(q) * 34, .12f);
   const float neck = smoothstep(-.95f, -1.15f, p.y);
-  return -a * (.0013f * cheek + .0009f + .0016f * neck) * net -
-         a * .004f * neck * lines({p.x * 3, p.y * 13, 2}, .08f);
+  return -a * (.0011f * cheek + .0009f + .0006f * neck) * net -
+         a * .0022f * neck * lines({p.x * 3, p.y * 13, 2}, .14f);
 }
 
 }  // namespace

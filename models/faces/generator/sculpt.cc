@@ -22,6 +22,15 @@ Vec3 moveEye(const Sculpt& s, Vec3 p, Vec3 eye) {
   return eye + moved;
 }
 
+/** The tip and the wings move down, and the lip below is shorter. Wings move apart. */
+void reshapeNose(const Sculpt& s, float noseAt, float mouthAt, float tipAt, Vec3& p) {
+  const float ax = std::fabs(p.x), front = smoothstep(tipAt - .40f, tipAt - .16f, p.z);
+  const float low = smoothstep(.10f, noseAt, p.y) * smoothstep(mouthAt + .06f, noseAt - .08f, p.y);
+  p.y -= s.noseLength * low * front * smoothstep(.34f, .16f, ax);
+  p.x *= 1 + (s.noseWidth - 1) * front * smoothstep(.40f, .20f, ax) *
+                 gaussian(p.y, noseAt - .02f, .15f);
+}
+
 }  // namespace
 
 void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eyes) {
@@ -77,10 +86,14 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     bulge(.37f, -.20f, .19f, .15f, s.cheeks);
     bulge(.50f, -.46f, .15f, .17f, -s.hollows);
     bulge(.40f, -.78f, .14f, .12f, s.jowls);
+    const float ridge = s.brows * gaussian(p.y, eyes[1].centre.y + .17f, .11f) *
+                        smoothstep(.10f, .40f, p.z) * smoothstep(.62f, .36f, ax);
+    p = p + Vec3{0, -ridge, .6f * ridge};
     const float mouth =
         smoothstep(.48f, .16f, ax) * gaussian(p.y, mouthAt, .16f) * smoothstep(.1f, .4f, p.z);
     p.x *= 1 + (s.mouthWidth - 1) * mouth;
     p.y += ((p.y > mouthAt ? s.upperLip : s.lowerLip) - 1) * (p.y - mouthAt) * mouth;
+    reshapeNose(s, noseAt, mouthAt, tipAt, p);
     p.y += s.noseTip * gaussian(ax, 0, .085f) * gaussian(p.y, noseAt, .13f) *
            smoothstep(tipAt - .22f, tipAt - .03f, p.z);
     if (v.masks[1] > .05f) {

@@ -9,8 +9,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Landmarks& m = head.landmarks();
   const Vec3 p = at.rest, k = scrambled(p) + Vec3{float(c.seed) * .37f, 0, 0};
   const float front = smoothstep(-.1f, .25f, p.z);
-  const float melanin = (fbm(k * 2.2f) - .44f) * .15f + (fbm(k * 7) - .44f) * .16f +
-                        (noise(k * 40) - .5f) * .14f + (noise(k * 130) - .5f) * .15f;
+  const float melanin = (fbm(k * 2.2f) - .44f) * .11f + (fbm(k * 7) - .44f) * .10f +
+                        (noise(k * 40) - .5f) * .13f + (noise(k * 130) - .5f) * .17f;
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
@@ -18,8 +18,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                .50f * spot(p, 0, m.noseTip.y, .10f, .10f) +
                .38f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .20f * spot(p, 0, m.chin + .10f, .16f, .10f) + .12f * spot(p, 0, .42f, .25f, .12f)) +
-      .58f * at.masks[1] + .32f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
-      .28f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f) + .40f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+      .58f * at.masks[1] + .24f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
+      .20f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
   albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.4f, .9f));
   // The forehead and temples are yellower, the beard's area cooler.
   albedo = mix(albedo, albedo * Vec3{1.f, 1.01f, .92f}, .6f * spot(p, 0, .55f, .5f, .22f));
@@ -58,11 +58,14 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   albedo = mix(albedo, c.skin * Vec3{.42f, .27f, .22f},
                .75f * smoothstep(.35f, .75f, scattered(k * 2.6f + Vec3{.5f, 0, 0}, .065f)));
   albedo = mix(albedo, albedo * Vec3{.74f, .60f, .52f},
-               clamp01(1.2f * (c.age - .3f)) *
+               clamp01(.8f * (c.age - .3f)) *
                    smoothstep(.05f, .75f, scattered(k * 4.5f + Vec3{2, 0, 0}, .26f)) *
                    smoothstep(.40f, .75f, noise(k * 2.3f)));
   if (p.y > -.9f) {
-    albedo = mix(albedo, c.hairRoot * 1.2f + albedo * .30f, .75f * scalpShade(head, p));
+    // A fringe starts from all of the crown: no parting is seen.
+    const float amount = c.hair == Hair::kBob && c.age < .5f ? .97f : .88f;
+    albedo =
+        mix(albedo, c.hairRoot * 1.2f + albedo * (1.05f - amount), amount * scalpShade(head, p));
   }
   // Hair shades the skin beside it.
   if (p.y > -.3f && p.z > -.1f && c.hair != Hair::kReceding && !head.isOnEar(p)) {
@@ -123,7 +126,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
                      .50f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
   gloss.amount = (1.3f - .45f * dark) * c.gloss * oily *
-                 (.5f + .6f * noise(rotated(p) * 45) + .3f * noise(rotated(p) * 110));
+                 (.42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120));
   if (lip > 0) {
     gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .33f, lip), .6f,
              mix(gloss.amount, .50f, lip)};
@@ -150,7 +153,8 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   }
   // The lid's margin touches the ball: there is no dark gap either.
   if (isFace && margin > 0) {
-    const Vec3 floor = Vec3{.34f, .31f, .30f} * margin;
+    const float pale = mix(.6f, 1.f, smoothstep(.05f, .26f, c.skin.y));
+    const Vec3 floor = Vec3{.34f, .31f, .30f} * (pale * margin);
     out.diffuse = {std::max(out.diffuse.x, floor.x), std::max(out.diffuse.y, floor.y),
                    std::max(out.diffuse.z, floor.z)};
   }
