@@ -37,7 +37,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
   Vec3 albedo = mix(Vec3{.50f, .475f, .46f}, Vec3{.50f, .34f, .31f}, clamp01(corner * 1.3f));
   // Dark skin is exposed longer, and its whites are darker, too.
-  albedo = albedo * std::pow(c.exposure, -1.8f);
+  albedo = albedo * (std::pow(c.exposure, -1.8f) * (1 - .12f * smoothstep(1.2f, 1.6f, c.exposure)));
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.58f, .22f, .19f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 2.2f) * .45f);
