@@ -26,7 +26,7 @@ const shared = {
 const withBrowser = {
   ...shared,
   globalSetup: './test/harness/shared-browser.ts',
-  retry: 1,
+  retry: 2,
 } as const;
 
 /** Three files on two cores: many tests wait for a process or a timer. Four spoil timed ones. */

@@ -41,7 +41,7 @@ function run(
     chmodSync(path.join(bin, name), 0o755);
   };
   // Nothing else: /usr/bin may have a Go.
-  for (const name of ['cp', 'dirname', 'mktemp', 'nice', 'rm', 'sleep', 'tail', 'timeout']) {
+  for (const name of ['cp', 'dirname', 'mktemp', 'rm', 'sleep', 'tail', 'timeout']) {
     symlinkSync(path.join('/usr/bin', name), path.join(bin, name));
   }
   program('npm', `echo "$*" >>${calls}\n${npm}`);
