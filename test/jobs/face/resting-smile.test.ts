@@ -118,9 +118,9 @@ test('most of a fine fold goes, with its rims, where pores stay and a broad shad
   const gone = (image: RgbImage, x: number): number =>
     (column(image, x) - column(picture, x)) / (column(picture, 170) - column(picture, x));
   const all = flat(1, 1);
-  assert.ok(gone(all, 186) > 0.75 && gone(all, 186) < 0.95, `${gone(all, 186)} of the fold`);
+  assert.ok(gone(all, 186) > 0.55 && gone(all, 186) < 0.8, `${gone(all, 186)} of the fold`);
   const foldsOnly = flat(0.3, 1);
-  assert.ok(gone(foldsOnly, 186) > 0.7, `${gone(foldsOnly, 186)} of the fold alone`);
+  assert.ok(gone(foldsOnly, 186) > 0.5, `${gone(foldsOnly, 186)} of the fold alone`);
   assert.ok(gone(foldsOnly, 330) < 0.35, `${gone(foldsOnly, 330)} of a shadow`);
   const deepest = (x: number): number =>
     Math.max(
