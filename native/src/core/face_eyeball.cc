@@ -10,6 +10,8 @@ namespace {
 
 /** The rim of the white that moves with an iris: where it begins to fade, and over what width. */
 constexpr float RIM = 1.05f, RIM_FADE = .12f;
+/** Of the colours of an iris, those so far from its centre are free of the white, in its radii. */
+constexpr float INNER = .86f;
 /** How far from the corners the white is looked at, share of the eye's length. */
 constexpr float FROM_CORNER = .12f;
 /** The brightest of the white, but for gleams: this share of it is darker. */
@@ -115,8 +117,9 @@ Layer iris_disc(const Asset& asset, const EyeView& view, const Iris& iris) {
   fill(layer, view, [&](float u, float v, uint8_t* out) {
     const float distance = std::hypot(u - iris.centre.x, v - iris.centre.y);
     Colour colour = view.at(u, v);
-    if (!view.shows(u, v)) {
-      colour = radial.at(distance);
+    const bool is_seen = view.shows(u, v);
+    if (!is_seen) {
+      colour = radial.at(std::min(distance, INNER * iris.radius));
       // The shade of the lid goes on above it.
       const float margin = view.upper(u) + std::max(1.f, LASHES * eye.height) + .5f,
                   below = std::hypot(u - iris.centre.x, margin - iris.centre.y);
@@ -125,7 +128,11 @@ Layer iris_disc(const Asset& asset, const EyeView& view, const Iris& iris) {
         colour.y *= std::clamp(shade, .5f, 1.1f);
       }
     }
-    put(out, colour, smoothstep(edge + fade, edge, distance));
+    // Under lids and lashes, and at the corners, there is no rim of the white: it would be a bright
+    // ring.
+    put(out, colour,
+        is_seen ? smoothstep(edge + fade, edge, distance)
+                : smoothstep(iris.radius + .5f * fade, iris.radius - .5f * fade, distance));
   });
   return layer;
 }
@@ -189,6 +196,13 @@ Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris, cons
     const float corner = std::clamp(std::min(u, eye.length - u) / eye.length, 0.f, 1.f);
     return 1 - CORNER_SHADE * smoothstep(.35f, 0, corner);
   };
+  // In a glance to the side the iris touches a corner: no white is bared there.
+  const auto bared = [&](float k) {
+    const float room_a = iris.centre.x - iris.radius,
+                room_b = eye.length - iris.centre.x - iris.radius;
+    return k < .5f ? 1 - smoothstep(.25f * iris.radius, 0, room_a) * smoothstep(.5f, .25f, k)
+                   : 1 - smoothstep(.25f * iris.radius, 0, room_b) * smoothstep(.5f, .75f, k);
+  };
   // Row by row, from beside the iris: what is as near to both lids as the pixel.
   fill(layer, view, [&](float u, float v, uint8_t* out) {
     const float top = view.upper(u), bottom = view.lower(u);
@@ -225,7 +239,7 @@ Layer iris_white(const Asset& asset, const EyeView& view, const Iris& iris, cons
     put(out,
         {mix(shade * white.typical.y, luma, own), mix(white.typical.u, mix(a.u, b.u, from_b), own),
          mix(white.typical.v, mix(a.v, b.v, from_b), own)},
-        smoothstep(edge + fade, edge, std::hypot(u - iris.centre.x, v - iris.centre.y)) *
+        smoothstep(edge + fade, edge, std::hypot(u - iris.centre.x, v - iris.centre.y)) * bared(k) *
             smoothstep(top - 1, top + .5f, v) * smoothstep(bottom + 3, bottom + 1, v));
   });
   return layer;

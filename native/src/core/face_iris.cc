@@ -268,7 +268,12 @@ Point iris_shift(const std::array<Eye, 2>& eyes, float x, float y) {
   for (const Eye& eye : eyes) {
     const float least = LEAST_FROM_CORNER * eye.length - eye.iris.centre.x,
                 most = (1 - LEAST_FROM_CORNER) * eye.length - eye.iris.centre.x;
-    along = std::clamp(along, std::min(0.f, least), std::max(0.f, most));
+    // An iris goes from a corner as far as there is white beside it. In a glance to the side there
+    // are lashes and shade: white that is drawn between them and the iris is a bright ring.
+    const float left = std::max(0.f, eye.iris.centre.x - radius),
+                right = std::max(0.f, eye.length - eye.iris.centre.x - radius);
+    along = std::clamp(along, std::max(std::min(0.f, least), -right),
+                       std::min(std::max(0.f, most), left));
   }
   // Between the outer corners, as the axes of the eyes are slanted.
   const Eye& other = eyes[1];

@@ -112,3 +112,24 @@ test('eyes without an iris that can be told from the white do not move', () => {
   const { picture } = new Canvas(still).show({}, 1, poseOf({ gazeX: 1, gazeY: 1 }));
   assert.deepEqual(picture, plain);
 });
+
+test('an iris that touches a corner in the portrait stays there: no white is known beside it', () => {
+  const { neutral } = syntheticParts();
+  const aside = 12;
+  const glancing = neutral.slice();
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    const [x, y] = [(i % SIZE) - AXIS, Math.floor(i / SIZE) - EYE_Y];
+    const fromCorner = (Math.abs(x) - 28) / 40;
+    if (fromCorner > 0 && fromCorner < 1 && Math.abs(y) < 7.5 * Math.sin(Math.PI * fromCorner)) {
+      // Both irises look to the right.
+      const outside = Math.hypot(x - Math.sign(x) * IRIS.x - aside, y) - IRIS.radius;
+      glancing[i] = IRIS.luma + 160 * Math.min(1, Math.max(0, outside + 0.5));
+    }
+  }
+  const face = new native.FaceAsset(syntheticAsset({ neutral: glancing }));
+  const at = (gazeX: number): number =>
+    irisOf(new Canvas(face).show({}, 1, poseOf({ gazeX, gazeY: 0 })).picture, 1).x;
+  expect(at(0)).toBeGreaterThan(0.6 * aside);
+  expect(Math.abs(at(-1) - at(0))).toBeLessThan(1);
+  expect(Math.abs(at(1) - at(0))).toBeLessThan(1);
+});
