@@ -37,76 +37,119 @@ export function polygonMask(width: number, height: number, polygon: readonly Poi
  * Dilates a mask of values >= 0: each pixel takes the maximum within `radius` (a square window).
  */
 export const dilate = (mask: Plane, radius: number): Plane =>
-  slide(slide(mask, radius, 1, 0, Math.max), radius, 0, 1, Math.max);
+  separable(mask, radius, 0, (line, out) => {
+    slide(line, radius, out, larger);
+  });
 
 /**
  * Erodes a mask of values >= 0: each pixel takes the minimum within `radius` (a square window).
  * Pixels outside the plane are left out of the minimum.
  */
 export const erode = (mask: Plane, radius: number): Plane =>
-  slide(slide(mask, radius, 1, 0, Math.min), radius, 0, 1, Math.min);
+  separable(mask, radius, Infinity, (line, out) => {
+    slide(line, radius, out, smaller);
+  });
 
-/** One pass of a separable minimum or maximum filter in the direction (dx, dy). */
+// Unlike Math.max and Math.min, V8 inlines them.
+const larger = (a: number, b: number): number => (a > b ? a : b);
+const smaller = (a: number, b: number): number => (a < b ? a : b);
+
+/**
+ * Takes the minimum or maximum of each 2 `radius` + 1 values. It joins what was picked from the
+ * start and from the end of blocks of that length, so a larger radius takes no longer (van Herk
+ * 1992).
+ */
 function slide(
-  mask: Plane,
+  line: Float32Array,
   radius: number,
-  dx: number,
-  dy: number,
+  out: Float32Array,
   pick: (a: number, b: number) => number,
-): Plane {
-  const { width, height, data } = mask;
-  const out = plane(width, height);
-  const { left, right, top, bottom } = filledBounds(mask, radius);
-  for (let y = top; y < bottom; y++) {
-    for (let x = left; x < right; x++) {
-      let value = data[y * width + x]!;
-      for (let k = -radius; k <= radius; k++) {
-        const sx = x + k * dx;
-        const sy = y + k * dy;
-        if (sx >= 0 && sy >= 0 && sx < width && sy < height) {
-          value = pick(value, data[sy * width + sx]!);
-        }
-      }
-      out.data[y * width + x] = value;
+): void {
+  const size = 2 * radius + 1;
+  const [fromStart, fromEnd] = [line.slice(), line.slice()];
+  for (let i = 1; i < line.length; i++) {
+    if (i % size > 0) {
+      fromStart[i] = pick(fromStart[i - 1]!, line[i]!);
     }
   }
-  return out;
+  for (let i = line.length - 2; i >= 0; i--) {
+    if ((i + 1) % size > 0) {
+      fromEnd[i] = pick(fromEnd[i + 1]!, line[i]!);
+    }
+  }
+  for (let i = 0; i < out.length; i++) {
+    out[i] = pick(fromEnd[i]!, fromStart[i + size - 1]!);
+  }
 }
 
 /** Gaussian blur, `sigma` in pixels. The edge pixels are repeated outside the plane. */
 export function blur(source: Plane, sigma: number): Plane {
   const radius = Math.ceil(sigma * 3);
-  const weights = Float32Array.from({ length: 2 * radius + 1 }, (_, i) =>
-    Math.exp(-((i - radius) ** 2) / (2 * sigma * sigma)),
+  /** Of the pixel itself and of the pairs at 1, 2, ... pixels from it. */
+  const weights = Float64Array.from({ length: radius + 1 }, (_, k) =>
+    Math.exp(-(k ** 2) / (2 * sigma * sigma)),
   );
-  const sum = weights.reduce((total, weight) => total + weight, 0);
-  return convolve(convolve(source, weights, sum, 1, 0), weights, sum, 0, 1);
+  const sum = weights.reduce((total, weight) => total + 2 * weight, -weights[0]!);
+  return separable(source, radius, undefined, (line, out) => {
+    for (let i = 0, centre = radius; i < out.length; i++, centre++) {
+      let value = weights[0]! * line[centre]!;
+      for (let k = 1; k <= radius; k++) {
+        value += weights[k]! * (line[centre - k]! + line[centre + k]!);
+      }
+      out[i] = value / sum;
+    }
+  });
 }
 
-/** One pass of a separable convolution in the direction (dx, dy). */
-function convolve(
+/** Filters a line that has `radius` values more at each end than `out`. */
+type LineFilter = (line: Float32Array, out: Float32Array) => void;
+
+/**
+ * Filters all rows, then all columns.
+ * @param edge what lies outside the plane; undefined repeats its edge pixels
+ */
+function separable(
   source: Plane,
-  weights: Float32Array,
-  sum: number,
-  dx: number,
-  dy: number,
+  radius: number,
+  edge: number | undefined,
+  filter: LineFilter,
 ): Plane {
-  const { width, height, data } = source;
-  const out = plane(width, height);
-  const radius = weights.length >> 1;
-  const { left, right, top, bottom } = filledBounds(source, radius);
+  const { width, height } = source;
+  const rows = plane(width, height);
+  let { left, right, top, bottom } = filledBounds(source, radius);
   for (let y = top; y < bottom; y++) {
-    for (let x = left; x < right; x++) {
-      let value = 0;
-      for (let k = -radius; k <= radius; k++) {
-        value +=
-          weights[k + radius]! *
-          data[clamp(y + k * dy, 0, height - 1) * width + clamp(x + k * dx, 0, width - 1)]!;
-      }
-      out.data[y * width + x] = value / sum;
+    const out = rows.data.subarray(y * width + left, y * width + right);
+    filter(lineOf(source.data, y * width, 1, width, left - radius, right + radius, edge), out);
+  }
+  const columns = plane(width, height);
+  ({ left, right, top, bottom } = filledBounds(rows, radius));
+  const out = new Float32Array(Math.max(0, bottom - top));
+  for (let x = left; x < right; x++) {
+    filter(lineOf(rows.data, x, width, height, top - radius, bottom + radius, edge), out);
+    for (let y = top; y < bottom; y++) {
+      columns.data[y * width + x] = out[y - top]!;
     }
   }
-  return out;
+  return columns;
+}
+
+/** The pixels `from`..`to` of a row or column of `length` that starts at `start`. */
+function lineOf(
+  data: Float32Array,
+  start: number,
+  step: number,
+  length: number,
+  from: number,
+  to: number,
+  edge: number | undefined,
+): Float32Array {
+  const line = new Float32Array(to - from);
+  for (let i = from; i < to; i++) {
+    const isInside = i >= 0 && i < length;
+    line[i - from] =
+      isInside || edge === undefined ? data[start + clamp(i, 0, length - 1) * step]! : edge;
+  }
+  return line;
 }
 
 /**

@@ -138,7 +138,9 @@ function cluster(samples: readonly Lab[]): Cluster[] {
     .filter(({ size }) => size > 0.01 * samples.length);
 }
 
-const difference = (p: Lab, q: Lab): number => Math.hypot(p.l - q.l, p.a - q.a, p.b - q.b);
+// Math.hypot takes several times as long.
+const difference = (p: Lab, q: Lab): number =>
+  Math.sqrt((p.l - q.l) ** 2 + (p.a - q.a) ** 2 + (p.b - q.b) ** 2);
 
 function average(group: readonly Lab[]): Lab {
   const sum = group.reduce(
