@@ -114,42 +114,48 @@ function separable(
   edge: number | undefined,
   filter: LineFilter,
 ): Plane {
-  const { width, height } = source;
-  const rows = plane(width, height);
-  let { left, right, top, bottom } = filledBounds(source, radius);
-  for (let y = top; y < bottom; y++) {
-    const out = rows.data.subarray(y * width + left, y * width + right);
-    filter(lineOf(source.data, y * width, 1, width, left - radius, right + radius, edge), out);
-  }
-  const columns = plane(width, height);
-  ({ left, right, top, bottom } = filledBounds(rows, radius));
-  const out = new Float32Array(Math.max(0, bottom - top));
-  for (let x = left; x < right; x++) {
-    filter(lineOf(rows.data, x, width, height, top - radius, bottom + radius, edge), out);
-    for (let y = top; y < bottom; y++) {
-      columns.data[y * width + x] = out[y - top]!;
-    }
-  }
-  return columns;
+  const rows = filterRows(source, radius, edge, filter);
+  return transpose(filterRows(transpose(rows), radius, edge, filter));
 }
 
-/** The pixels `from`..`to` of a row or column of `length` that starts at `start`. */
-function lineOf(
-  data: Float32Array,
-  start: number,
-  step: number,
-  length: number,
-  from: number,
-  to: number,
+function filterRows(
+  source: Plane,
+  radius: number,
   edge: number | undefined,
-): Float32Array {
-  const line = new Float32Array(to - from);
-  for (let i = from; i < to; i++) {
-    const isInside = i >= 0 && i < length;
-    line[i - from] =
-      isInside || edge === undefined ? data[start + clamp(i, 0, length - 1) * step]! : edge;
+  filter: LineFilter,
+): Plane {
+  const { width, height } = source;
+  const out = plane(width, height);
+  const { left, right, top, bottom } = filledBounds(source, radius);
+  const [from, to] = [Math.max(0, left - radius), Math.min(width, right + radius)];
+  const line = new Float32Array(Math.max(0, right - left) + 2 * radius);
+  /** Of the line: where the pixels of the plane begin and end. */
+  const [first, last] = [from - left + radius, to - left + radius];
+  for (let y = top; y < bottom; y++) {
+    const row = source.data.subarray(y * width, (y + 1) * width);
+    line.set(row.subarray(from, to), first);
+    line.fill(edge ?? row[0]!, 0, first);
+    line.fill(edge ?? row[width - 1]!, last);
+    filter(line, out.data.subarray(y * width + left, y * width + right));
   }
-  return line;
+  return out;
+}
+
+/** Rows become columns. By tiles: whole columns would miss the processor's cache at each pixel. */
+function transpose({ width, height, data }: Plane): Plane {
+  const TILE = 16;
+  const out = plane(height, width);
+  for (let top = 0; top < height; top += TILE) {
+    for (let left = 0; left < width; left += TILE) {
+      const [bottom, right] = [Math.min(height, top + TILE), Math.min(width, left + TILE)];
+      for (let y = top; y < bottom; y++) {
+        for (let x = left; x < right; x++) {
+          out.data[x * height + y] = data[y * width + x]!;
+        }
+      }
+    }
+  }
+  return out;
 }
 
 /**
