@@ -363,7 +363,9 @@ class Builder {
                            smoothstep(right + margin, right - .02f * fh, p.x);
       const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh),
                   free = std::min(1.f, room / (FREE * fh));
-      const float along = dy > 0 ? smoothstep(room - .015f * fh, .03f * fh * free, dy)
+      // Skin of the lid stretches evenly: where it stretched most, lashes would become streaks.
+      const float below = clamp01((room - .010f * fh - dy) / (room - .036f * fh * free)),
+                  along = dy > 0 ? mix(below, smoothstep(0, 1, below), .5f)
                                  : smoothstep(-.6f * fh, -.06f * fh, dy);
       out[k] = across * along * free * model_.weight[k];
     });

@@ -12,7 +12,7 @@ namespace {
 
 constexpr float BREATH_LIFT = 1.6f;  // pixels at 512x512
 // Shares of the face's height.
-constexpr float BROW_LIFT = .034f, FROWN = .024f, CHEEK_LIFT = .022f;
+constexpr float BROW_LIFT = .036f, FROWN = .024f, CHEEK_LIFT = .022f;
 
 // Largest displacement of a node by the head's pose, pixels at 512x512.
 constexpr float HEAD_MARGIN = 32;

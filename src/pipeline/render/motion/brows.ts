@@ -6,9 +6,9 @@ import { Spring } from './spring.ts';
 
 const HZ = 1.9;
 /** Seconds that a flash lasts. */
-const FLASH: readonly [number, number] = [0.25, 0.6];
+const FLASH: readonly [number, number] = [0.3, 0.8];
 /** Between flashes brows rise up to this. */
-const BETWEEN = 0.35;
+const BETWEEN = 0.5;
 
 /** The brows of one session. */
 export class Brows {
@@ -23,7 +23,7 @@ export class Brows {
 
   constructor(random: Random) {
     this.#random = random;
-    this.#flashes = random.between(0.3, 0.6);
+    this.#flashes = random.between(0.4, 0.7);
     this.#height = random.between(0.6, 1);
   }
 
