@@ -21,7 +21,8 @@ const NAMED_PATH =
 const SOURCE = /^[\w-]+\/[\w./-]+\.ts$/;
 
 /** Made by the set-up or by a run, so not there in a fresh checkout; or the pattern of a name. */
-const NOT_A_FILE = /^(?:models|native)\/build\/|^(?:bench|test)\/out\/|NAME|TARGET/;
+const NOT_A_FILE =
+  /^(?:models|native)\/build\/|^(?:bench|test)\/out\/|^scripts\/toolchain\/node_modules\/|NAME|TARGET/;
 
 function markdownFiles(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
