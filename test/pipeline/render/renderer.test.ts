@@ -10,7 +10,15 @@ import {
   sentenceAt,
   VISEMES,
 } from '../../../src/pipeline/render/visemes.ts';
-import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+import {
+  AXIS,
+  Canvas,
+  poseOf,
+  SIZE,
+  syntheticAsset,
+  syntheticParts,
+  assertSamePicture,
+} from './synthetic-face.ts';
 
 const parts = syntheticParts();
 const bytes = syntheticAsset();
@@ -59,7 +67,7 @@ const meanDifference = (a: Uint8Array, b: Uint8Array, from = 0, to = a.length): 
 describe('rest', () => {
   test('is the neutral picture, bit for bit, at first and after moving', () => {
     const canvas = new Canvas(asset).show({});
-    assert.deepEqual(canvas.picture, parts.neutral);
+    assertSamePicture(canvas.picture, parts.neutral);
     assert.ok(
       canvas.dirty.every((d) => d === 1),
       'the first frame is new everywhere',
@@ -71,7 +79,7 @@ describe('rest', () => {
     );
     assert.notDeepEqual(canvas.picture, parts.neutral);
     canvas.show({});
-    assert.deepEqual(canvas.picture, parts.neutral);
+    assertSamePicture(canvas.picture, parts.neutral);
   });
 
   test('unchanged input draws nothing', () => {
@@ -79,12 +87,12 @@ describe('rest', () => {
     const before = canvas.picture.slice();
     canvas.show(VISEMES.aa);
     assert.ok(canvas.dirty.every((d) => d === 0));
-    assert.deepEqual(canvas.picture, before);
+    assertSamePicture(canvas.picture, before);
   });
 
   test('speech and nod channels move nothing by themselves', () => {
     const canvas = new Canvas(asset).show({ speech: 1, nod: 1 });
-    assert.deepEqual(canvas.picture, parts.neutral);
+    assertSamePicture(canvas.picture, parts.neutral);
   });
 });
 
@@ -172,7 +180,7 @@ describe('every frame', () => {
     }
     const all = blocksOf(new Canvas(asset).show({}).show({}, 1, poseOf({ shiftX: 9 })));
     assert.ok(blocks > 60 && blocks < 0.25 * 60 * all, `${blocks} blocks of ${60 * all}`);
-    assert.deepEqual(canvas.show({}).picture, parts.neutral, 'rest is exact');
+    assertSamePicture(canvas.show({}).picture, parts.neutral, 'rest is exact');
   });
 
   test('of a moving mouth in a still head leaves most of the picture and the eyes unchanged', () => {
@@ -198,7 +206,7 @@ describe('every frame', () => {
     canvas.picture.fill(0);
     canvas.renderer.invalidate();
     canvas.show(VISEMES.aa, 1, poseOf({ yaw: 0.03 }));
-    assert.deepEqual(canvas.picture, expected);
+    assertSamePicture(canvas.picture, expected);
     assert.ok(canvas.dirty.every((d) => d === 1));
   });
 
@@ -207,7 +215,7 @@ describe('every frame', () => {
       new Float32Array(ARTICULATION_SIZE).fill(Number.NaN),
       new Float32Array(POSE_SIZE).fill(Number.NaN),
     );
-    assert.deepEqual(canvas.picture, parts.neutral);
+    assertSamePicture(canvas.picture, parts.neutral);
     canvas.draw(
       new Float32Array(ARTICULATION_SIZE).fill(Number.POSITIVE_INFINITY),
       new Float32Array(POSE_SIZE).fill(Number.NEGATIVE_INFINITY),
@@ -342,7 +350,7 @@ describe('motion', () => {
       for (let frame = 0; frame < 60; frame++) {
         canvas.draw(silence);
       }
-      assert.deepEqual(canvas.picture, parts.neutral, `${emotion} goes`);
+      assertSamePicture(canvas.picture, parts.neutral, `${emotion} goes`);
     }
   });
 });

@@ -1,5 +1,6 @@
 // A drawn, exactly symmetric face. The inside of its mouth has a colour of its own, so that tests
 // can measure the opening from the pixels.
+import assert from 'node:assert/strict';
 import {
   encodeFaceAsset,
   type FaceAssetParts,
@@ -168,6 +169,13 @@ export const poseOf = (channels: Partial<Record<PoseChannel, number>> = {}): Flo
   }
   return pose;
 };
+
+/** Fails at the first pixel that differs: a deepEqual of pictures takes minutes and gigabytes. */
+export function assertSamePicture(actual: Uint8Array, expected: Uint8Array, message = ''): void {
+  assert.equal(actual.length, expected.length, message);
+  const at = actual.findIndex((value, i) => value !== expected[i]);
+  assert.ok(at < 0, `${message} byte ${at}: ${actual[at]} for ${expected[at]}`);
+}
 
 /** A renderer with its buffers. */
 export class Canvas {
