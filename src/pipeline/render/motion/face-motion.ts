@@ -22,6 +22,8 @@ const AMOUNT: Readonly<Record<Motion, number>> = {
   lively: 1.7,
 };
 
+/** Between the first numbers of two sessions: seeds beside each other share none. */
+const SEED_STEP = 0x9e3779b1;
 /** 0.25 Hz, a resting adult. */
 const BREATH_SECONDS = 4;
 /** More skipped frames than these are one long frame: what has happened meanwhile is not visible. */
@@ -47,13 +49,14 @@ export class FaceMotion {
   #frame: number;
 
   constructor(seed: number, motion: Motion = 'natural', startFrame = 0) {
-    const random = new Random(seed);
+    // Each part has numbers of its own: what one draws changes nothing in the others.
+    const random = (part: number): Random => new Random(Math.imul(seed, SEED_STEP) + part);
     this.#amount = AMOUNT[motion];
-    this.#breathPhase = 2 * Math.PI * random.next();
-    this.#head = new HeadMotion(random);
-    this.#brows = new Brows(random);
-    this.#gaze = new Gaze(random, startFrame);
-    this.#blinks = new Blinks(random, startFrame);
+    this.#breathPhase = 2 * Math.PI * random(0).next();
+    this.#head = new HeadMotion(random(1));
+    this.#brows = new Brows(random(2));
+    this.#gaze = new Gaze(random(3), startFrame);
+    this.#blinks = new Blinks(random(4), startFrame);
     this.#frame = startFrame - 1;
   }
 

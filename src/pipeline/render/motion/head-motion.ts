@@ -16,7 +16,7 @@ export type Axis = (typeof AXES)[number];
  * `tremor` above.
  */
 const AMOUNTS: Readonly<Record<Axis, { posture: number; gesture: number; tremor: number }>> = {
-  yaw: { posture: 0.008, gesture: 0.031, tremor: 0.0016 },
+  yaw: { posture: 0.008, gesture: 0.0285, tremor: 0.0016 },
   pitch: { posture: 0.005, gesture: 0.009, tremor: 0.0009 },
   roll: { posture: 0.006, gesture: 0.014, tremor: 0.0008 },
   shiftX: { posture: 1.8, gesture: 3.6, tremor: 0.12 },

