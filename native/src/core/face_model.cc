@@ -312,26 +312,37 @@ class Builder {
 
   /**
    * A smile raises the cheeks, and with them the lower lids: most below the outer half of the eye,
-   * nothing at the upper lid, the nose and the corner of the mouth.
+   * nothing at the upper lid, the nose and the corner of the mouth. In speech cheeks move as the
+   * lips do, and the lids stay.
    */
   void cheeks() {
-    model_.cheek.assign(model_.weight.size(), 0.f);
     const float fh = model_.face_height;
+    model_.cheek = cheek(.16f * fh, .22f * fh);
+    model_.cheek_low = cheek(.23f * fh, .14f * fh);
+  }
+
+  /**
+   * @param below distance of the middle from the lower lid
+   * @param above how far it reaches up from there; pixels
+   */
+  std::vector<float> cheek(float below, float above) {
+    std::vector<float> out(model_.weight.size(), 0.f);
+    const float under = .2f * model_.face_height;
     for (const auto& [eye_left, eye_right, lower_lid] :
          {std::array{33, 133, 145}, std::array{362, 263, 374}}) {
       const Point a = local(eye_left), b = local(eye_right), lid = local(lower_lid);
       const float outward = a.x + b.x < 0 ? -1.f : 1.f, length = std::abs(b.x - a.x);
-      const Point middle{(a.x + b.x) / 2 + outward * .1f * length, lid.y + .16f * fh};
+      const Point middle{(a.x + b.x) / 2 + outward * .1f * length, lid.y + below};
       each_node([&](size_t k, Point p) {
         const float across = (p.x - middle.x) / (.62f * length),
-                    height = p.y < middle.y ? .22f * fh : .2f * fh,
-                    along = (p.y - middle.y) / height;
+                    along = (p.y - middle.y) / (p.y < middle.y ? above : under);
         const float far = across * across + along * along;
         if (far < 1) {
-          model_.cheek[k] = std::max(model_.cheek[k], (1 - far) * (1 - far) * model_.weight[k]);
+          out[k] = std::max(out[k], (1 - far) * (1 - far) * model_.weight[k]);
         }
       });
     }
+    return out;
   }
 
   /**
@@ -364,8 +375,8 @@ class Builder {
       const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh),
                   free = std::min(1.f, room / (FREE * fh));
       // Skin of the lid stretches evenly: where it stretched most, lashes would become streaks.
-      const float below = clamp01((room - .010f * fh - dy) / (room - .036f * fh * free)),
-                  along = dy > 0 ? mix(below, smoothstep(0, 1, below), .5f)
+      const float below = clamp01((room - .018f * fh - dy) / (room - (.018f + .028f * free) * fh)),
+                  along = dy > 0 ? mix(below, smoothstep(0, 1, below), .6f)
                                  : smoothstep(-.6f * fh, -.06f * fh, dy);
       out[k] = across * along * free * model_.weight[k];
     });
@@ -395,7 +406,7 @@ class Builder {
       for (int i = 0; i < model_.columns; i++) {
         const auto k = size_t(model_.node(i, j));
         if (model_.breath[k] != 0 || model_.depth[k] != 0 || model_.brow[k] != 0 ||
-            model_.brow_inner[k] != 0 || model_.cheek[k] != 0) {
+            model_.brow_inner[k] != 0 || model_.cheek[k] != 0 || model_.cheek_low[k] != 0) {
           begin = std::min(begin, i);
           end = i + 1;
         }

@@ -127,6 +127,7 @@ struct Model {
   std::vector<float> brow;        // how far each node follows raised brows, 0 to 1
   std::vector<float> brow_inner;  // how far it follows frowning brows; positive is down
   std::vector<float> cheek;       // how far it follows the cheeks of a smile, 0 to 1
+  std::vector<float> cheek_low;   // how far it follows those of speech, which leave the lids
   Point pivot{};                  // centre of the head's roll
   // How far the nodes of each macroblock of the grid may move before it is drawn again, 1/SUBPIXEL
   // pixel: in rows. Smooth parts of the picture may wait longer than edges.

@@ -109,8 +109,13 @@ constexpr float THROAT_HEIGHT = .42f;
  * share of the way to the lower lip. In front of that it bends down: what it loses over a length as
  * great as that way.
  */
-constexpr float TONGUE_BACK = .08f, TONGUE_FRONT = .76f, TONGUE_SIDES = .66f, TONGUE_RIDGE = .82f,
-                TONGUE_ROUND = 1.1f;
+constexpr float TONGUE_BACK = .08f, TONGUE_SIDES = .66f, TONGUE_RIDGE = .82f, TONGUE_ROUND = 1.1f;
+/**
+ * Light on the front of the tongue, least and most. In between it has this share of the lower lip's
+ * luma: an empty, dark mouth looks wrong, and a tongue as light as the lip merges with it.
+ */
+constexpr std::array<float, 2> TONGUE_FRONT{.76f, 1.05f};
+constexpr float BEHIND_LIP = .78f;
 /** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
 constexpr float LIT_OPENING = .12f, UNLIT = .70f;
 /** Highlights on a wet tongue, luma in full light. */
@@ -172,6 +177,9 @@ MouthInterior::MouthInterior(const Model& model)
     wet_.push_back(wetness((c.left + float(i) - c.centre) / fh_));
   }
   sample_lips();
+  const float lip = (lower_inside_.y - 16) / LOWER_INSIDE;
+  tongue_front_ = std::clamp(BEHIND_LIP * lip / std::max(1.f, tongue_.y - 16), TONGUE_FRONT[0],
+                             TONGUE_FRONT[1]);
 }
 
 /**
@@ -340,7 +348,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
              edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
     c = over<CHANNELS>(c,
                        dim<CHANNELS>(splat_colour(tongue_),
-                                     (TONGUE_BACK + (TONGUE_FRONT - TONGUE_BACK) * lit) *
+                                     (TONGUE_BACK + (tongue_front_ - TONGUE_BACK) * lit) *
                                          tongue_light * (1 - groove * lit),
                                      dark_),
                        tongue * edge);

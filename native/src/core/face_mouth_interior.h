@@ -114,6 +114,7 @@ class MouthInterior {
   const Colour dark_;   // where no light comes
   const Colour flesh_;
   Colour upper_inside_{16, 128, 128}, lower_inside_{16, 128, 128};  // of the lips, in the middle
+  float tongue_front_;  // light on the tongue where it is brightest, share of its colour
   float fh_, seam_;
   float contrast_;  // of luma against the portrait's black, at most 1
 

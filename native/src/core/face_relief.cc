@@ -55,11 +55,11 @@ SkinLight skin_light(const SkinPlace& at, float dent, float textured) {
   const float from = at.r - fold;
   return {at.inside * (textured * gathered(at.side, at.below) -
                        9 * bell(at.r, 1.5f, .17f) * bell(at.below, -.05f, .4f)),
-          at.inside * (along * (6.5f * bell(from, .22f, .13f) - 9 * bell(from, -.01f, .07f)) -
+          at.inside * (along * (13 * bell(from, .22f, .16f) - 18 * bell(from, -.01f, .08f)) -
                        7 * bell(at.r, 1.12f, .07f) * bell(at.below, -.03f, .13f)),
           smoothstep(.62f, .4f, at.r) *
               (4 * dent * bell(at.chin, .58f, .2f) - 8 * bell(at.chin, .16f, .1f)),
-          -10 * at.inside * bell(at.r, 1.45f, .22f) * bell(at.below, .3f, .42f)};
+          -15 * at.inside * bell(at.r, 1.45f, .24f) * bell(at.below, .3f, .42f)};
 }
 
 /** Relief of bunched skin at (u, v) in half widths of the mouth: a sum of waves, -1 to 1. */

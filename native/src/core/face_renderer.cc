@@ -95,7 +95,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
   const Pose eyes_aside{pose_.blink_left,   pose_.blink_right, pose_.gaze_x,    pose_.gaze_y,
                         last_pose_.yaw,     last_pose_.pitch,  last_pose_.roll, last_pose_.shift_x,
                         last_pose_.shift_y, last_pose_.breath, last_pose_.brow, pose_.chin};
-  if (first || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow ||
+  if (first || !mouth_same || !same(pose_, eyes_aside) || mood_.brow != last_mood_.brow ||
       mood_.frown != last_mood_.frown || mood_.smile != last_mood_.smile) {
     displace_head();
   }

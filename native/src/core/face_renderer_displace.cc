@@ -13,6 +13,8 @@ namespace {
 constexpr float BREATH_LIFT = 1.6f;  // pixels at 512x512
 // Shares of the face's height.
 constexpr float BROW_LIFT = .036f, FROWN = .024f, CHEEK_LIFT = .022f;
+// Shares of that of the cheeks: spread lips raise them, round ones and the jaw lower them.
+constexpr float BY_SPREAD = 1.5f, BY_ROUND = .5f, BY_JAW = .8f;
 
 // Largest displacement of a node by the head's pose, pixels at 512x512.
 constexpr float HEAD_MARGIN = 32;
@@ -47,11 +49,14 @@ void Renderer::displace_head() {
   const float scale = picture_scale(m.asset);
   const float sx = pose_.shift_x * scale, sy = pose_.shift_y * scale,
               rise = -pose_.breath * BREATH_LIFT * scale;
+  const Articulation& lips = mouth_.now;
   const float brows = m.asset.limits.brow * m.face_height,
               // Raised brows flash less: skin and lashes below them would be stretched too far.
       flash = pose_.brow * (1 - clamp01(mood_.brow)),
               lift = -(flash + mood_.brow) * BROW_LIFT * brows, frown = mood_.frown * FROWN * brows,
-              cheeks = -std::max(0.f, mood_.smile) * CHEEK_LIFT * brows;
+              cheeks = -std::max(0.f, mood_.smile) * CHEEK_LIFT * brows,
+              spoken = -(BY_SPREAD * lips.wide - BY_ROUND * lips.round - BY_JAW * lips.jaw) *
+                       CHEEK_LIFT * brows;
   const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw,
               pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
@@ -65,6 +70,7 @@ void Renderer::displace_head() {
     const float* brow = m.brow.data() + first;
     const float* inner = m.brow_inner.data() + first;
     const float* cheek = m.cheek.data() + first;
+    const float* low = m.cheek_low.data() + first;
     float* __restrict head_x = head_.x.data() + first;
     float* __restrict head_y = head_.y.data() + first;
     // In vectors, which compilers do not make of it themselves. The last ones may overlap.
@@ -74,8 +80,8 @@ void Renderer::displace_head() {
         std::memcpy(&out, values + i, sizeof out);
         return out;
       };
-      const F raise = lift * at(brow) + frown * at(inner) + cheeks * at(cheek), w = at(weight),
-              d = at(depth), x = w * (sx - roll * y) + yaw * d + raise * down_x,
+      const F raise = lift * at(brow) + frown * at(inner) + cheeks * at(cheek) + spoken * at(low),
+              w = at(weight), d = at(depth), x = w * (sx - roll * y) + yaw * d + raise * down_x,
               across = left + (float(i * NODE_STEP) + steps),
               yy = w * (sy + roll * across) + pitch * d + raise * down_y + rise * at(breath);
       std::memcpy(head_x + i, &x, sizeof x);

@@ -93,7 +93,7 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   }
   // Teeth touch in their middle. The gaps are deeper at the gum and where their corners are round.
   const float g = (1 - std::abs(u)) * half * side / row.line,
-              gap = (k < 2 ? .11f : .07f) + .06f * age +
+              gap = (k < 2 ? .14f : .10f) + .06f * age +
                     (k < 2 ? .18f : .10f) * smoothstep(.30f, 0, d) +
                     .10f * smoothstep(.4f, .8f, away);
   // A wet highlight down each tooth, clearest on one.
