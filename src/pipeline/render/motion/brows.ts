@@ -4,11 +4,11 @@ import type { Random } from './random.ts';
 import type { SpeechRhythm } from './speech-rhythm.ts';
 import { Spring } from './spring.ts';
 
-const HZ = 1.9;
+const HZ = 2.2;
 /** Seconds that a flash lasts. */
-const FLASH: readonly [number, number] = [0.3, 0.8];
+const FLASH: readonly [number, number] = [0.25, 0.6];
 /** Between flashes brows rise up to this. */
-const BETWEEN = 0.5;
+const BETWEEN = 0.4;
 
 /** The brows of one session. */
 export class Brows {
@@ -23,7 +23,7 @@ export class Brows {
 
   constructor(random: Random) {
     this.#random = random;
-    this.#flashes = random.between(0.4, 0.7);
+    this.#flashes = random.between(0.3, 0.6);
     this.#height = random.between(0.6, 1);
   }
 

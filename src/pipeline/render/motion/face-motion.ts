@@ -56,7 +56,7 @@ export class FaceMotion {
     this.#head = new HeadMotion(random(1));
     this.#brows = new Brows(random(2));
     this.#gaze = new Gaze(random(3), startFrame);
-    this.#blinks = new Blinks(random(4), startFrame);
+    this.#blinks = new Blinks(random(6), startFrame);
     this.#frame = startFrame - 1;
   }
 
