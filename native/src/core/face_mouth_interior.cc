@@ -253,7 +253,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
       clamp01(2 * f.hood) *
       std::min(0.f, middle.y_top + mix(UPPER_TIPS[0], UPPER_TIPS[1], f.hood) * fh_ - upper_edge);
   // Teeth behind rounded lips are dark already.
-  f.upper_shadow = UPPER_SHADOW * (1 - .5f * f.hood);
+  f.upper_shadow = UPPER_SHADOW * (1 - .5f * f.hood) * (1 - .7f * a.tuck);
   f.lower_light = (.64f + .08f * a.teeth) * (1 - .70f * f.hood);
   // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
   const float lower_edge = seam_ + biting_edge(model_, false) * fh_;

@@ -157,7 +157,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .34f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
-                      .030f * fh * a.tuck * (1 - a.press) +
+                      .046f * fh * a.tuck * (1 - a.press) +
                       ROUND_OPENING * fh * rounding * smoothstep(0, .15f, std::max(a.open, a.jaw));
   // Pressing lips meet before they press fully: of a short closure a frame may show the half alone.
   const float aperture = std::max(0.f, apart - MEET * fh * a.press);
@@ -165,18 +165,21 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (.25f + .08f * a.wide) * excess + .028f * fh * a.upraise * (1 - a.press) +
-                      .020f * fh * a.tuck * (1 - a.press);
+                      .036f * fh * a.tuck * (1 - a.press);
 
+  // Lips that press or bite level their line, as corners that hang would look sullen and raised
+  // ones like a smirk; and they are as wide as at rest, whatever sounds come before and after.
+  const float set = std::max(a.press, a.tuck);
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
-  const float kx = std::clamp(
-      -c.narrowing * std::max(std::pow(a.round, 1.5f) * (1 - a.press), NARROWED * rounding) +
-          .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
-          .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
-          .07f * std::max(0.f, mood.smile) - .01f * a.press + .02f * a.tuck -
-          (.08f + .045f * smiling) * a.jaw - .04f * smiling * a.open,
-      -.6f, .3f);
+  const float kx =
+      std::clamp(-c.narrowing * std::max(std::pow(a.round, 1.5f) * (1 - set), NARROWED * rounding) +
+                     .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
+                     .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
+                     .07f * std::max(0.f, mood.smile) - .01f * a.press + .08f * a.tuck -
+                     (.08f + .045f * smiling) * a.jaw - .04f * smiling * a.open,
+                 -.6f, .3f);
   const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // The skin that compensates ends at the face's outline: behind it is background. The lips' middle
   // stays: of a head that is turned the far half is shorter, and its corner moves less.
@@ -208,9 +211,6 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float half_opening = pucker.half_opening(corner * parting), inner = half_opening / corner,
               outer = mix(inner, std::max(inner, AROUND), clamp01(2 * a.jaw));
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
-  // Lips that press or bite level their line: corners that hang would look sullen, and raised ones
-  // like a smirk.
-  const float set = std::max(a.press, a.tuck);
   // Opening lips take the smile out of their line.
   const float opened = clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})),
               relax = c.smile * mix(opened, SET * smoothstep(0, SMILING * fh, c.smile), set);
