@@ -130,8 +130,8 @@ export interface FaceRenderer {
    * and must be the same buffer every time: only what changed is drawn. `articulation` has
    * ARTICULATION_SIZE channels, `pose` has POSE_SIZE. `motion` gets two numbers for each macroblock
    * that changed: where what it shows was in the picture before, right and below of where it is now,
-   * in quarters of a pixel. With `mayShift` a block that moved as a whole is not drawn in every second
-   * frame, but BLOCK_SHIFTED.
+   * in quarters of a pixel. With `mayShift` a block that moved as a whole is not drawn in most frames,
+   * but BLOCK_SHIFTED.
    */
   render(
     articulation: Float32Array,

@@ -58,7 +58,8 @@ Renderer::Renderer(const Model& model, const Warp& warp, DrawEye eye_drawing)
       seam_(model.weight.size(), 0),
       drawn_(model.lag.size()),
       turns_(model.lag.size()),
-      shifted_for_(model.lag.size(), 0) {
+      shifted_for_(model.lag.size(), 0),
+      shifts_(model.lag.size(), 0) {
   // Eight rows of luma and their chroma.
   by_upper_.assign(size_t(model.asset.width) * 12, 0);
   by_lower_.assign(size_t(model.asset.width) * 12, 0);
@@ -73,7 +74,7 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
                       std::span<uint8_t> picture, std::span<uint8_t> dirty,
                       std::span<int16_t> motion, bool may_shift) {
   std::fill(dirty.begin(), dirty.end(), uint8_t(UNCHANGED));
-  turn_ ^= 1;
+  frame_++;
   apply_limits(articulation, pose);
   const bool first = !valid_;
   const bool mouth_same = !first && same(articulation_, last_articulation_) &&

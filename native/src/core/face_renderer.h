@@ -30,8 +30,8 @@ class Renderer {
    * @param motion empty, or two numbers for each macroblock: where what the block shows was in the
    * picture before, right and below of where it is now, in quarters of a pixel. Set where the
    * picture changed, as it is in the block's middle
-   * @param may_shift whether blocks may be SHIFTED, which needs `motion`: every second movement of
-   * a block that moves as a whole is then left to the encoder
+   * @param may_shift whether blocks may be SHIFTED, which needs `motion`: most movements of a
+   * block that moves as a whole are then left to the encoder
    */
   void render(const Articulation& articulation, const Pose& pose, std::span<uint8_t> picture,
               std::span<uint8_t> dirty, std::span<int16_t> motion = {}, bool may_shift = false);
@@ -72,11 +72,20 @@ class Renderer {
   struct Drawn {
     static constexpr int ROWS = PER_BLOCK + 1, LANES = 8;
     int16_t x[ROWS][LANES] = {}, y[ROWS][LANES] = {};
+    int strayed = 0;  // how far shifts since then may have missed, 1/SUBPIXEL pixel
   };
 
-  /** Motion of a block: where it was, right and below of where it is, in quarters of a pixel. */
+  /** A block that moves is drawn every so many frames, from the first on, and else shifted. */
+  struct Turn {
+    uint8_t first, every;
+  };
+
+  /**
+   * Motion of a block: where it was, right and below of where it is, in quarters of a pixel; and by
+   * how much less its nodes are displaced when it is shifted so, in 1/SUBPIXEL pixel.
+   */
   struct Shift {
-    int x, y;
+    int x, y, change_x, change_y;
   };
 
   /** Where to draw: the planes' first pixel and the luma stride (twice that of chroma). */
@@ -104,7 +113,9 @@ class Renderer {
   void displace_mouth();
   void assign_turns();
   void mark_changes(std::span<uint8_t> dirty, bool may_shift);
+  bool is_shift_due(size_t k, bool head_moves) const;
   Shift shift_of(size_t k) const;
+  int stray_of(size_t k, Shift shift) const;
   bool fits(size_t k, Shift shift) const;
   size_t first_node(size_t k) const;
   void remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
@@ -124,6 +135,7 @@ class Renderer {
   void draw_layer(size_t layer, const Shifts& nodes, Box box, bool at_seam,
                   const Target& out) const;
   void draw_skin(const Shifts& nodes, Box box, bool at_seam, const Target& out) const;
+  bool near_relief(int x, int y) const;
   void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const;
   void draw_mouth(Box box, uint8_t* picture);
   void draw_seam(Box box, uint8_t* picture);
@@ -154,11 +166,12 @@ class Renderer {
   Box mouth_drawn_, eyes_drawn_[2];
   // Of each macroblock of the grid:
   std::vector<Drawn> drawn_;
-  std::vector<uint8_t> turns_;              // 0 or 1: the frames in which it may be shifted
+  std::vector<Turn> turns_;
   static constexpr int8_t JUST_DRAWN = -1;  // in the last frame
   std::vector<int8_t> shifted_for_;  // frames since it was shifted; 0: it was drawn since then
+  std::vector<uint8_t> shifts_;      // since it was drawn
   bool has_shifted_ = false;
-  uint8_t turn_ = 0;
+  unsigned frame_ = 0;
   std::vector<uint8_t> by_upper_, by_lower_;
 };
 

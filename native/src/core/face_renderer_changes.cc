@@ -12,6 +12,16 @@ namespace {
 constexpr int QUARTER = SUBPIXEL / 4;
 /** A shifted block that rests is drawn so many frames later, while the head moves or rests. */
 constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
+/**
+ * A block whose movements are shifts is drawn every so many frames: each shift blurs a little,
+ * which is seen first in fine texture. Its lag is shorter than a smooth block's, in pixels.
+ */
+constexpr uint8_t SMOOTH_TURN = 8, TEXTURED_TURN = 4;
+constexpr float SMOOTH_LAG = .5f;
+/** A block is not taken to be compressed more, as an area. */
+constexpr float LEAST_STRETCH = .25f;
+/** How far from where it is at rest an eye is drawn, pixels. */
+constexpr float EYE_SWAY = 16;
 
 /** A row of a block's nodes. 16 bits are enough: MAX_SHIFT. */
 using Row __attribute__((vector_size(16))) = int16_t;
@@ -40,21 +50,23 @@ bool any(Row x) {
 }  // namespace
 
 /**
- * Neighbouring blocks take turns, so that every frame costs the same and is as sharp. All blocks of
- * an eye have the same turn: the eye is drawn as a whole.
+ * Neighbouring blocks are drawn in turns, so that every frame costs the same and is as sharp. All
+ * blocks of an eye have the same turn: the eye is drawn as a whole.
  */
 void Renderer::assign_turns() {
   const Model& m = model_;
   const int across = (m.x1 - m.x0) / 16;
   for (size_t k = 0; k < turns_.size(); k++) {
-    turns_[k] = uint8_t((int(k) % across + int(k) / across) & 1);
+    const uint8_t every = m.lag[k] < SMOOTH_LAG * SUBPIXEL ? TEXTURED_TURN : SMOOTH_TURN;
+    turns_[k] = {uint8_t((int(k) % across + int(k) / across) % every), every};
   }
   for (size_t side = 0; side < 2; side++) {
     const Area& area = m.eyes[side].lid_area;
-    const Box box = grid_box(area.x0, area.y0, area.x1, area.y1);
+    const Box box =
+        grid_box(area.x0 - EYE_SWAY, area.y0 - EYE_SWAY, area.x1 + EYE_SWAY, area.y1 + EYE_SWAY);
     for (int y = box.y0; y < box.y1; y += 16) {
       for (int x = box.x0; x < box.x1; x += 16) {
-        turns_[size_t((y - m.y0) / 16 * across + (x - m.x0) / 16)] = uint8_t(side);
+        turns_[size_t((y - m.y0) / 16 * across + (x - m.x0) / 16)] = {uint8_t(side), TEXTURED_TURN};
       }
     }
   }
@@ -66,16 +78,53 @@ size_t Renderer::first_node(size_t k) const {
   return size_t(model_.node(int(k) % across * PER_BLOCK, int(k) / across * PER_BLOCK));
 }
 
-/** @returns how the middle of a block has moved */
+/** @returns whether macroblock k of the grid, which moves, may be shifted now, and not drawn */
+bool Renderer::is_shift_due(size_t k, bool head_moves) const {
+  const Turn turn = turns_[k];
+  if ((frame_ + turn.first) % turn.every == 0) {
+    return false;
+  }
+  // A slow block of a head at rest is of the mouth: it is looked at, and drawn seldom anyway.
+  return shifted_for_[k] == JUST_DRAWN || (head_moves && shifts_[k] + 1 < turn.every);
+}
+
+/**
+ * @returns how a block has moved since it was drawn, by its middle. What is at p now, drawn from
+ * p - d(p), was at p + m before, where p + m - before(p + m) = p - d(p): in a linear field that is
+ * m - J m = before(p) - d(p), with the gradient J of the displacement.
+ */
 Renderer::Shift Renderer::shift_of(size_t k) const {
-  constexpr int MIDDLE = PER_BLOCK / 2;
+  constexpr int MIDDLE = PER_BLOCK / 2, END = PER_BLOCK;
   const size_t middle = first_node(k) + size_t(MIDDLE * model_.columns + MIDDLE);
-  const Drawn& drawn = drawn_[k];
-  const auto quarters = [](int subpixels) {
-    return (subpixels + QUARTER / 2) >> (SUBPIXEL_BITS - 2);
+  const auto &x = drawn_[k].x, &y = drawn_[k].y;
+  const auto gradient = [](int first, int last) { return float(last - first) / (16 * SUBPIXEL); };
+  const float xx = 1 - gradient(x[MIDDLE][0], x[MIDDLE][END]),
+              xy = -gradient(x[0][MIDDLE], x[END][MIDDLE]),
+              yx = -gradient(y[MIDDLE][0], y[MIDDLE][END]),
+              yy = 1 - gradient(y[0][MIDDLE], y[END][MIDDLE]);
+  const auto dx = float(x[MIDDLE][MIDDLE] - nodes_.x[middle]),
+             dy = float(y[MIDDLE][MIDDLE] - nodes_.y[middle]);
+  const float scale = 1 / (std::max(xx * yy - xy * yx, LEAST_STRETCH) * QUARTER);
+  const auto round = [](float value) { return int(std::floor(value + .5f)); };
+  const int mx = round((yy * dx - xy * dy) * scale), my = round((xx * dy - yx * dx) * scale);
+  const float qx = float(mx * QUARTER), qy = float(my * QUARTER);
+  return {mx, my, round(xx * qx + xy * qy), round(yx * qx + yy * qy)};
+}
+
+/**
+ * @returns how far parts of a block miss their place when it is shifted, 1/SUBPIXEL pixel, beyond
+ * what its nodes tell. Where the displacement is not linear that is the vector's length times how
+ * much the gradient half a block from the middle differs.
+ */
+int Renderer::stray_of(size_t k, Shift shift) const {
+  constexpr int MIDDLE = PER_BLOCK / 2, END = PER_BLOCK, HALF_BLOCK = 8;
+  const auto bend = [](const int16_t (&at)[Drawn::ROWS][Drawn::LANES]) {
+    const int twice = 2 * at[MIDDLE][MIDDLE];
+    return std::max(std::abs(at[MIDDLE][0] - twice + at[MIDDLE][END]),
+                    std::abs(at[0][MIDDLE] - twice + at[END][MIDDLE]));
   };
-  return {quarters(drawn.x[MIDDLE][MIDDLE] - nodes_.x[middle]),
-          quarters(drawn.y[MIDDLE][MIDDLE] - nodes_.y[middle])};
+  const int quarters = std::max(std::abs(shift.x), std::abs(shift.y));
+  return std::max(bend(drawn_[k].x), bend(drawn_[k].y)) * quarters / (4 * HALF_BLOCK);
 }
 
 /** @returns whether a block that is shifted has all nodes where they should be, but for its lag */
@@ -85,7 +134,10 @@ bool Renderer::fits(size_t k, Shift shift) const {
   }
   const size_t first = first_node(k);
   const Drawn& drawn = drawn_[k];
-  const Row by_x = splat(shift.x * QUARTER), by_y = splat(shift.y * QUARTER);
+  if (drawn.strayed + stray_of(k, shift) > model_.lag[k] / 2) {
+    return false;
+  }
+  const Row by_x = splat(shift.change_x), by_y = splat(shift.change_y);
   Row farthest{};
   for (int j = 0; j < Drawn::ROWS; j++) {
     const auto row = first + size_t(j * model_.columns);
@@ -99,8 +151,8 @@ bool Renderer::fits(size_t k, Shift shift) const {
 /**
  * Marks the blocks of which a node is farther than the block's lag from where it was when the block
  * was drawn, those that have come to rest, and those that were shifted and have rested since then.
- * A sway there and back is drawn when it is seen, not when the way adds up. Of the movements of a
- * block that moves as a whole every second is a shift.
+ * A sway there and back is drawn when it is seen, not when the way adds up. Most movements of a
+ * block that moves as a whole are shifts.
  */
 void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
   const Model& m = model_;
@@ -125,10 +177,8 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
       if (!moves && shifted_for_[k] < frames) {
         continue;
       }
-      // A slow block of a head at rest is of the mouth: it is looked at, and drawn seldom anyway.
-      const bool may =
-          may_shift && (shifted_for_[k] == JUST_DRAWN || (head_moves && shifted_for_[k] == 0));
-      const bool shifts = may && is_away && turns_[k] == turn_ && fits(k, shift_of(k));
+      const bool shifts =
+          may_shift && is_away && is_shift_due(k, head_moves) && fits(k, shift_of(k));
       row[bx] = shifts ? SHIFTED : DRAWN;
     }
   }
@@ -153,6 +203,7 @@ void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t>
       continue;
     }
     shifted_for_[k] = dirty[at] == SHIFTED ? 1 : JUST_DRAWN;
+    shifts_[k] = dirty[at] == SHIFTED ? shifts_[k] + 1 : 0;
     const Shift shift = shift_of(k);
     if (!motion.empty()) {
       motion[2 * at] = int16_t(shift.x);
@@ -161,14 +212,16 @@ void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t>
     Drawn& drawn = drawn_[k];
     if (dirty[at] == SHIFTED) {
       has_shifted_ = true;
+      drawn.strayed += stray_of(k, shift);
       for (int j = 0; j < Drawn::ROWS; j++) {
         for (int i = 0; i < Drawn::LANES; i++) {
-          drawn.x[j][i] = int16_t(drawn.x[j][i] - shift.x * QUARTER);
-          drawn.y[j][i] = int16_t(drawn.y[j][i] - shift.y * QUARTER);
+          drawn.x[j][i] = int16_t(drawn.x[j][i] - shift.change_x);
+          drawn.y[j][i] = int16_t(drawn.y[j][i] - shift.change_y);
         }
       }
       continue;
     }
+    drawn.strayed = 0;
     const size_t first = first_node(k);
     for (int j = 0; j < Drawn::ROWS; j++) {
       const size_t row = first + size_t(j * m.columns);

@@ -242,15 +242,29 @@ Renderer::Target Renderer::target(uint8_t* picture, int x, int y) const {
           picture + pixels + pixels / 4 + chroma, model_.asset.width};
 }
 
+/** @returns whether the relief may reach into the macroblock at (x, y): most are far from it */
+bool Renderer::near_relief(int x, int y) const {
+  constexpr int MARGIN = 16 + 2 * NEAR;
+  const Relief& relief = model_.relief;
+  const Nodes corner = nodes_at(nodes_, x, y);
+  const int left = x - relief.left - corner.x[0] / SUBPIXEL,
+            top = y - relief.top - corner.y[0] / SUBPIXEL;
+  return left > -MARGIN && top > -MARGIN && left < relief.width + MARGIN - 16 &&
+         top < relief.height + MARGIN - 16;
+}
+
 void Renderer::draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const {
   const int across = model_.asset.width / 16;
   for (int y = model_.y0; y < model_.y1; y += 16) {
     const uint8_t* row = dirty.data() + y / 16 * across;
     for (int x = model_.x0; x < model_.x1; x += 16) {
       if (row[x / 16] == DRAWN) {
-        draw_box(nodes_, {x, y, x + 16, y + 16}, target(picture, x, y));
-        draw_relief(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));
-        draw_skin(nodes_, {x, y, x + 16, y + 16}, false, target(picture, x, y));
+        const Target out = target(picture, x, y);
+        draw_box(nodes_, {x, y, x + 16, y + 16}, out);
+        if (near_relief(x, y)) {
+          draw_relief(nodes_, {x, y, x + 16, y + 16}, false, out);
+          draw_skin(nodes_, {x, y, x + 16, y + 16}, false, out);
+        }
       }
     }
   }

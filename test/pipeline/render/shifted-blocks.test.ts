@@ -1,5 +1,4 @@
-// A moving head whose blocks are left to the encoder in every second frame: what a viewer sees,
-// decoded, against pictures that were drawn as a whole.
+// A moving head whose blocks are left to the encoder in most frames: what a viewer sees, decoded, against pictures that were drawn as a whole.
 import assert from 'node:assert/strict';
 import { Buffer } from 'node:buffer';
 import { test } from 'vitest';
@@ -12,8 +11,10 @@ import { Canvas, poseOf, SIZE, syntheticAsset } from './synthetic-face.ts';
 const FRAMES = 40;
 /** Frames with a key frame on request, and from which on the renderer is held. */
 const [KEY, HELD] = [19, 32];
+/** A block is shifted as often in a row, and drawn when it has rested for three frames since. */
+const [MOST_SHIFTS, RESTED] = [7, 3];
 
-test('a head of which every second picture is shifted looks as one that is drawn', () => {
+test('a head of which most movements are shifts looks as one that is drawn', () => {
   const asset = new native.FaceAsset(syntheticAsset());
   const silence = articulationOf({});
   const codecOptions = { codec: 'vp8', width: SIZE, height: SIZE, fps: 30 } as const;
@@ -65,14 +66,15 @@ test('a head of which every second picture is shifted looks as one that is drawn
     maps.reduce((sum, map) => sum + map.filter((value) => value === change).length, 0);
   const [drawn, left] = [count(shifted.maps, 1), count(shifted.maps, BLOCK_SHIFTED)];
   assert.equal(count(plain.maps, BLOCK_SHIFTED), 0);
-  assert.ok(left > 0.4 * drawn, `${left} blocks shifted, ${drawn} drawn`);
-  for (let frame = 1; frame < HELD; frame++) {
-    for (const [k, before] of shifted.maps[frame - 1]!.entries()) {
-      if (before === BLOCK_SHIFTED) {
-        const next = shifted.maps.slice(frame, Math.min(frame + 3, HELD)).map((map) => map[k]!);
-        const change = next.find((value) => value !== 0) ?? (next.length < 3 ? 1 : 0);
-        assert.equal(change, 1, `block ${k}, shifted in frame ${frame - 1}, is drawn next`);
-      }
+  assert.ok(left > 0.7 * drawn, `${left} blocks shifted, ${drawn} drawn`);
+  for (let k = 0; k < shifted.maps[0]!.length; k++) {
+    let [shifts, rested] = [0, 0];
+    for (let frame = 1; frame < HELD; frame++) {
+      const change = shifted.maps[frame]![k]!;
+      shifts = change === BLOCK_SHIFTED ? shifts + 1 : change === 0 ? shifts : 0;
+      rested = change === 0 && shifts > 0 ? rested + 1 : 0;
+      assert.ok(shifts <= MOST_SHIFTS, `block ${k} in frame ${frame}: ${shifts} shifts in a row`);
+      assert.ok(rested < RESTED, `block ${k} in frame ${frame}: not drawn since it was shifted`);
     }
   }
   assert.ok(shifted.maps[KEY]!.includes(BLOCK_SHIFTED), 'the key frame meets shifted blocks');
