@@ -43,11 +43,11 @@ Vec3 keyDirectionOf(const Character& character) {
 }
 
 Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {
-  // A soft box 0.7 m wide, a reflector on the other side, and a strip behind the shoulder.
+  // A soft box 0.5 m wide, a reflector on the other side, and a strip behind the shoulder.
   const float s = head.character().lightSide;
-  lamps_[0] = lampAt(keyAt(head.character()), 7.f, 7.f, Vec3{1.f, .935f, .86f} * 10.8f);
-  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.90f, .95f, 1.f} * .50f);
-  lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 17.f);
+  lamps_[0] = lampAt(keyAt(head.character()), 4.8f, 4.8f, Vec3{1.f, .935f, .86f} * 23.6f);
+  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.92f, .95f, 1.f} * .36f);
+  lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 11.f);
   for (Lamp& lamp : lamps_) {
     lamp.radiance = lamp.radiance * head.character().exposure;
   }
@@ -66,7 +66,7 @@ bool Studio::isBlocked(Vec3 p, Vec3 direction, float limit) const {
 
 Vec3 Studio::room(Vec3 d) const {
   const float up = .5f + .5f * d.y;
-  return mix(Vec3{.11f, .094f, .086f}, Vec3{.24f, .252f, .272f}, up * up) *
+  return mix(Vec3{.088f, .075f, .069f}, Vec3{.205f, .212f, .225f}, up * up) *
          (.75f + .35f * clamp01(d.z));
 }
 
@@ -102,7 +102,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
                             : k == 1 ? .25f + .75f * around
                                      : sq(around));
       out.diffuse = out.diffuse + lamp.radiance * wrapped * (weight / kPi);
-      const float mirrored = std::min(k == 2 ? .030f : .22f, specularOf(fine, l, view, gloss));
+      const float mirrored = std::min(k == 2 ? .016f : .16f, specularOf(fine, l, view, gloss));
       out.specular = out.specular + lamp.radiance * (mirrored * weight);
     }
   }
