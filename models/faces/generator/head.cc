@@ -134,9 +134,8 @@ void Head::moveMouth(Quads& skin) {
       }
       const float x = clampTo(v.at.x / half, -1.05f, 1.05f), seam = lips.seam(x * half);
       const float rise = c_.smile * (1 + std::copysign(c_.smirk, x)) * sq(x);
-      // The middle of the upper lip hangs, beside it the seam is higher, and its ends drop.
-      const float bend = .008f * gaussian(std::fabs(x), .42f, .22f) - .005f * gaussian(x, 0, .20f) -
-                         .003f * smoothstep(.72f, 1.f, std::fabs(x));
+      // The middle of the upper lip hangs, beside it the seam is higher.
+      const float bend = .008f * gaussian(std::fabs(x), .42f, .22f) - .005f * gaussian(x, 0, .20f);
       const float wanted = level + rise + bend;
       const float beside = smoothstep(2.1f, 1.05f, std::fabs(v.at.x) / half);
       const float from = v.at.y - seam;
@@ -196,11 +195,45 @@ void Head::findLandmarks(const Quads& skin) {
     }
   }
   marks_.noseBase = marks_.noseTip.y - .09f;
+  findNostril();
   marks_.noseHalf = .1f;
   for (float x = .05f; x < .3f; x += .004f) {
     if (onFront(x, marks_.noseBase, p, n) && n.x < .35f && x > .12f) {
       marks_.noseHalf = x;
       break;
+    }
+  }
+}
+
+void Head::findNostril() {
+  // Seen from the front it is a step of the depth below the tip of the nose.
+  constexpr float kStep = .004f;
+  float count = 0, sum = 0, sum2 = 0, sumY = 0, sumXY = 0;
+  Vec3 p, q, n;
+  for (float x = .02f; x < .22f; x += kStep) {
+    float deepest = .040f, at = 0;
+    for (float y = marks_.noseTip.y + .03f; y > marks_.noseTip.y - .14f; y -= kStep) {
+      if (onFront(x, y, p, n) && onFront(x, y - kStep, q, n) && p.z - q.z > deepest) {
+        deepest = p.z - q.z;
+        at = y - .5f * kStep;
+      }
+    }
+    if (at != 0) {
+      count++, sum += x, sum2 += x * x, sumY += at, sumXY += x * at;
+    }
+  }
+  if (count < 3) {
+    throw std::runtime_error("no nostril");
+  }
+  marks_.nostril = {sum / count, sumY / count, 0};
+  marks_.nostrilHalf = std::min(.036f, .5f * kStep * count);
+  marks_.nostrilRise =
+      clampTo((sumXY - sum * sumY / count) / (sum2 - sum * sum / count), -.6f, .6f);
+  float steepest = 0;
+  for (float x = marks_.nostril.x; x < .26f; x += kStep) {
+    if (onFront(x, marks_.nostril.y + .035f, p, n) && n.x > steepest) {
+      steepest = n.x;
+      marks_.wing = x;
     }
   }
 }

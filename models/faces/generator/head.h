@@ -21,6 +21,10 @@ struct Landmarks {
   float chin;
   /** Where the wing of the nose ends, and where it is attached. */
   float noseHalf, noseBase;
+  /** The middle of a nostril on the side of positive x, half its width, its rise outwards, and the
+   * outermost point of the wing beside it. */
+  Vec3 nostril;
+  float nostrilHalf, nostrilRise, wing;
   /** Front (z) and top (y) of the ears, and the highest point of the skull (y). */
   float earFront, earTop, crown;
 };
@@ -67,6 +71,7 @@ class Head {
   void closeLips(Quads& skin);
   void fitLids(Quads& skin);
   void findLandmarks(const Quads& skin);
+  void findNostril();
   void findLids();
   void fillGrid();
   Vec3 gridPoint(int x, int y, int z) const;

@@ -41,6 +41,10 @@ float aroundEyes(const Head& head, Vec3 p, float wobble) {
          smoothstep(outer + .12f + .12f * a, outer + .06f, ex) *
          (.5f + .6f * noise({float(i) * 7, side, ex * 9}));
   }
+  // From the inner corner obliquely over the cheek, where the lid's skin meets it.
+  const float along = (ex - inner) / (outer - inner), trough = below + .085f + .075f * along;
+  h -= (.0030f + .0035f * a) * crease(trough + wobble * .6f, .020f) *
+       smoothstep(-.10f, .08f, along) * smoothstep(.95f, .35f, along);
   return h;
 }
 
@@ -51,18 +55,25 @@ float aroundMouth(const Head& head, Vec3 p, float wobble) {
   float h = 0;
   const float down = clamp01((m.noseBase - p.y) / (m.noseBase - m.mouth.y + .06f));
   const float line = m.noseHalf + .03f + (m.mouthHalf + .085f - m.noseHalf - .03f) * down;
-  h -= (.0040f + .0125f * a) * crease(ax - line - wobble * .4f, .022f - .005f * a) *
+  h -= (.0066f + .0120f * a) * crease(ax - line - wobble * .4f, .026f - .008f * a) *
        smoothstep(0.f, .12f, down) * smoothstep(m.mouth.y - .12f, m.mouth.y + .02f, p.y);
-  h -= .011f * a * crease(ax - m.mouthHalf - .03f - .18f * (m.mouth.y - p.y), .012f) *
+  h -= (.0022f + .0105f * a) * crease(ax - m.mouthHalf - .03f - .18f * (m.mouth.y - p.y), .012f) *
        smoothstep(m.mouth.y - .02f, m.mouth.y - .08f, p.y) *
        smoothstep(m.mouth.y - .32f, m.mouth.y - .18f, p.y);
   // The groove below the nose, between two ridges.
   const float groove = smoothstep(m.lipTop - .015f, m.lipTop + .015f, p.y) *
                        smoothstep(m.noseBase + .0f, m.noseBase - .05f, p.y);
-  h += groove * (.0050f * gaussian(ax, .048f, .018f) - .0045f * gaussian(ax, 0, .024f));
+  h += groove * (.0068f * gaussian(ax, .050f, .019f) - .0066f * gaussian(ax, 0, .025f));
   // Dimples at the corners, and the hollow between lip and chin.
   h -= .004f * gaussian(ax, m.mouthHalf + .018f, .016f) * gaussian(p.y, m.mouth.y, .022f);
-  h -= .0062f * gaussian(p.y, m.lipBottom - .055f, .032f) * smoothstep(.24f, .05f, ax);
+  h -= .0105f * gaussian(p.y, m.lipBottom - .055f, .034f) * smoothstep(.24f, .05f, ax);
+  // The pads beside the chin, and the dip between them.
+  h -= .0030f * gaussian(ax, 0, .022f) * gaussian(p.y, m.chin + .10f, .07f);
+  // The groove that sets off the wing of the nose.
+  const float wx = ax - m.wing + .058f, wy = p.y - m.nostril.y - .034f;
+  const float round = std::sqrt(sq(wx) + sq(wy));
+  h -= .0130f * crease(round - .062f, .014f) * smoothstep(-.2f, .5f, wx / std::max(.01f, round)) *
+       smoothstep(-.055f, -.02f, wy);
   // Old lips have lines across their border.
   const float rim = gaussian(p.y, m.lipTop + .03f, .05f) + .7f * gaussian(p.y, m.lipBottom, .04f);
   h -= .0046f * a * rim * smoothstep(m.mouthHalf + .04f, m.mouthHalf - .04f, ax) *
@@ -132,10 +143,13 @@ Relief reliefOf(const Head& head, Vec3 p, float lip) {
                        .8f * spot(p, .24f, m.noseTip.y + .04f, .15f, .17f) +
                        .5f * spot(p, 0, .45f, .3f, .16f) + .4f * spot(p, 0, m.chin, .15f, .12f);
   // Pores, and unevenness.
-  const float pores = -.0024f * (.45f + coarse) * scattered(k * 66, .45f) -
-                      .0011f * (.3f + coarse) * scattered(k * 104 + Vec3{7, 1, 3}, .48f) +
-                      (noise(k * 41) - .5f) * .0015f + (noise(k * 62) - .5f) * .0009f +
-                      (noise(k * 24) - .5f) * .0022f + (noise(k * 9) - .5f) * .0036f;
+  const float pores =
+      -.0024f * (.45f + coarse) * scattered(k * 66, .45f) -
+      .0011f * (.3f + coarse) * scattered(k * 104 + Vec3{7, 1, 3}, .48f) +
+      (noise(k * 41) - .5f) * .0015f + (noise(k * 62) - .5f) * .0009f +
+      (noise(k * 24) - .5f) * .0022f + (noise(k * 9) - .5f) * .0036f +
+      (noise(k * 31) - .5f) * .0024f * spot(p, 0, m.chin + .08f, .16f, .12f) +
+      (noise({p.x * 5 + k.x, p.y * 17, p.z * 5}) - .5f) * .0042f * spot(p, 0, .42f, .36f, .18f);
   const float furrows = (noise({p.x * 85, p.y * 8, 5}) - .5f) * .0030f -
                         .0016f * lines({p.x * 60 + noise(p * 18), p.y * 7, 8}, .16f) +
                         (noise({p.x * 40, p.y * 14, 9}) - .5f) * .0022f +

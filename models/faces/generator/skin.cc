@@ -14,13 +14,21 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
-      front * (.62f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
+      front * (.78f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
                .50f * spot(p, 0, m.noseTip.y, .10f, .10f) +
                .38f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .20f * spot(p, 0, m.chin + .10f, .16f, .10f) + .12f * spot(p, 0, .42f, .25f, .12f)) +
-      .58f * at.masks[1] + .24f * (fbm(k * 5 + Vec3{9, 2, 4}) - .44f) +
-      .20f * (fbm(k * 16 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
-  albedo = mix(albedo, albedo * Vec3{1.06f, .76f, .72f}, clampTo(blood * c.blush, -.4f, .9f));
+      .42f * at.masks[1];
+  // Blood vessels show through in patches of every size.
+  const float patches =
+      .60f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .80f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
+      .70f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+  const float red = blood * c.blush + patches * (.55f + .45f * c.blush);
+  albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(red, -.55f, 1.f));
+  // The rest of the colour is not even, either: some of it is yellower.
+  const float yellow =
+      .20f * (fbm(k * 5 + Vec3{3, 3, 9}) - .44f) + .26f * (fbm(k * 14 + Vec3{6, 1, 2}) - .44f);
+  albedo = albedo * Vec3{1, 1, clampTo(1 - yellow, .7f, 1.3f)};
   // The forehead and temples are yellower, the beard's area cooler.
   albedo = mix(albedo, albedo * Vec3{1.f, 1.01f, .92f}, .6f * spot(p, 0, .55f, .5f, .22f));
   if (front > 0) {
@@ -64,8 +72,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   if (p.y > -.9f) {
     // A fringe starts from all of the crown: no parting is seen.
     const float amount = c.hair == Hair::kBob && c.age < .5f ? .97f : .88f;
-    albedo =
-        mix(albedo, c.hairRoot * 1.2f + albedo * (1.05f - amount), amount * scalpShade(head, p));
+    albedo = mix(albedo, c.hairRoot * 1.2f + albedo * Vec3{.80f, .95f, 1.08f} * (1.05f - amount),
+                 amount * scalpShade(head, p));
   }
   // Hair shades the skin beside it.
   if (p.y > -.3f && p.z > -.1f && c.hair != Hair::kReceding && !head.isOnEar(p)) {
@@ -75,11 +83,12 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Vec3 lips = c.lips * (.90f + .20f * noise({p.x * 80, p.y * 12, 2})) *
                     (.88f + .24f * noise({p.x * 150 + 2 * noise(p * 20), p.y * 16, 6})) *
                     (.80f + .44f * fbm(k * 14)) * (1 - .10f * c.age);
-  // The upper lip is darker than the lower one, and both towards the seam.
+  // The upper lip is darker than the lower one, which is redder, and both towards the seam.
   const float above = p.y - head.lips().seam(p.x);
   const float seam = gaussian(above, 0, .022f), over = smoothstep(-.01f, .02f, above);
   const Vec3 shade =
-      lips * (Vec3{1, 1, 1} - Vec3{.07f, .10f, .10f} * over - Vec3{.04f, .06f, .06f} * seam);
+      lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.08f, .12f, .12f}, over) -
+              Vec3{.04f, .06f, .06f} * seam);
   albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
@@ -130,6 +139,8 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   if (lip > 0) {
     gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .33f, lip), .6f,
              mix(gloss.amount, .50f, lip)};
+    // Between the lips nothing shines.
+    gloss.amount *= 1 - .8f * lip * gaussian(p.y, head.lips().seam(p.x), .014f);
   }
   const Vec3 wet = p - head.eyesAtRest()[p.x > 0 ? 1 : 0].centre;
   const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);
@@ -158,16 +169,18 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
     out.diffuse = {std::max(out.diffuse.x, floor.x), std::max(out.diffuse.y, floor.y),
                    std::max(out.diffuse.z, floor.z)};
   }
-  // Nostrils are deeper than those of the mesh.
-  const float nostril = spot(p, .5f * m.noseHalf, m.noseBase, .5f * m.noseHalf + .02f, .07f) *
-                        smoothstep(.028f, .0f, head.distance(p + at.normal * .05f));
-  out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.72f, .86f, .88f} * clamp01(1.6f * nostril));
-  out.added = light.specular * (1 - inside);
+  // Nostrils are deeper and wider than those of the mesh.
+  const float ax = std::fabs(p.x) - m.nostril.x, tilt = p.y - m.nostril.y - m.nostrilRise * ax;
+  const float far = std::sqrt(sq(ax / (m.nostrilHalf + .016f)) +
+                              sq((tilt + .004f) / (tilt > -.004f ? .017f : .024f)));
+  const float nostril = isFace ? smoothstep(1.25f, .45f, far) : 0.f;
+  out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.90f, .95f, .955f} * nostril);
+  out.added = light.specular * ((1 - inside) * (1 - nostril));
   // Ears let light through from behind.
   const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
-  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .085f);
+  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .06f);
   // Fine hairs catch light at the outline.
   const float graze = std::pow(1 - clamp01(dot(at.normal, view)), 4.f);
-  out.added = out.added + c.skin * (light.diffuse * (graze * .22f));
+  out.added = out.added + c.skin * (light.diffuse * (graze * .12f));
   return out;
 }

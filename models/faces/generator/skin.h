@@ -16,7 +16,7 @@ inline Vec3 rotated(Vec3 q) {
 /** The same with uneven steps, so that no rows of the lattice can be seen. */
 inline Vec3 scrambled(Vec3 p) {
   const Vec3 q = p * 23;
-  return rotated(p) + Vec3{noise(q), noise(q + Vec3{0, 31, 0}), noise(q + Vec3{0, 0, 57})} * .045f;
+  return rotated(p) + Vec3{noise(q), noise(q + Vec3{0, 31, 0}), noise(q + Vec3{0, 0, 57})} * .018f;
 }
 
 /** @returns how near the closest of some scattered points is: 1 at one, 0 away from all */
