@@ -197,7 +197,7 @@ void drawStrands(const std::vector<Strand>& strands, const Studio& studio,
                    [](const Segment& a, const Segment& b) { return a.depth > b.depth; });
   for (const Segment& g : segments) {
     const float half = std::max(g.width, .5f),
-                alpha = std::min(1.f, g.width / half) * (g.onSkin ? .92f : .75f);
+                alpha = std::min(1.f, g.width / half) * (g.onSkin ? .92f : .85f);
     const int x0 = std::max(0, int(std::floor(std::min(g.x0, g.x1) - half - 1))),
               x1 = std::min(out.size - 1, int(std::ceil(std::max(g.x0, g.x1) + half + 1)));
     const int y0 = std::max(0, int(std::floor(std::min(g.y0, g.y1) - half - 1))),

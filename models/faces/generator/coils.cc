@@ -89,6 +89,12 @@ bool isOverForehead(const Head& head, const std::vector<Vec3>& axis) {
   });
 }
 
+/** @returns whether a curl stands out above the others */
+bool standsUp(const Head& head, const std::vector<Vec3>& axis) {
+  const float highest = head.landmarks().crown + .34f;
+  return std::any_of(axis.begin(), axis.end(), [&](Vec3 p) { return p.y > highest; });
+}
+
 Vec3 at(const std::vector<Vec3>& line, float t) {
   const float x = clamp01(t) * float(line.size() - 1);
   const size_t i = std::min(size_t(x), line.size() - 2);
@@ -110,7 +116,7 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
                        std::exp(.20f * random.normal());
   const float layer = random.uniform();
   const std::vector<Vec3> axis = growAxis(head, style, root, length, layer, random);
-  if (style.gravity > 0 && isOverForehead(head, axis)) {
+  if (style.gravity > 0 && (isOverForehead(head, axis) || standsUp(head, axis))) {
     return;
   }
   // Curls are wide here and tight there, and each has a width of its own.

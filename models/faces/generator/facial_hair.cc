@@ -167,7 +167,7 @@ void addBeardHair(const Head& head, Vec3 root, Vec3 n, float length, float thick
   const float faded = .42f * (1 - thick);
   s.root = mix(colour * mix(1.f, .55f, thick), c.skin * .7f, faded);
   s.tip = mix(colour * 1.15f, c.skin * .7f, faded);
-  s.radius = .0010f * random.between(.65f, 1.15f) * mix(.50f, 1.f, thick);
+  s.radius = .00088f * random.between(.65f, 1.15f) * mix(.50f, 1.f, thick);
   s.taper = .25f;
   s.onSkin = true;
   out.push_back(std::move(s));

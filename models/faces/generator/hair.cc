@@ -34,13 +34,13 @@ Style styleOf(const Character& c) {
       return {120000, 1800, .46f, .30f, .42f,  .74f, .40f,
               .03f,   .03f, .10f, .55f, .014f, .50f, .0012f};
     case Hair::kLong:
-      return {190000, 2400,  3.1f, .06f,   .34f,  .80f, .22f, .10f, .035f, .13f,
-              .54f,   .044f, .78f, .0013f, .060f, .15f, .14f, .95f, -.22f, 1.1f};
+      return {200000, 4200,  3.1f, .06f,   .34f,  .80f, .22f, .10f, .045f, .13f,
+              .50f,   .034f, .78f, .0012f, .110f, .13f, .14f, .95f, -.22f, 1.1f};
     case Hair::kBob:
-      return c.age > .5f ? Style{150000, 1500,  2.2f, .06f, .50f,  .80f, .22f,
-                                 .10f,   .045f, .14f, .55f, .024f, .62f, .0014f}
-                         : Style{170000, 1900, 1.9f, .06f,  .40f, .80f,   .22f, .11f,
-                                 .055f,  .13f, .50f, .016f, .8f,  .0014f, .035f};
+      return c.age > .5f ? Style{170000, 3000, 2.2f, .06f,  .50f, .80f,   .22f, .10f,
+                                 .050f,  .14f, .50f, .020f, .62f, .0012f, .050f}
+                         : Style{190000, 3000, 1.9f, .06f,  .40f, .80f,   .22f, .11f,
+                                 .055f,  .13f, .46f, .016f, .8f,  .0012f, .050f};
     default:
       return {26000, 1100, .20f, .4f, .45f, .82f, .40f, .05f, .12f, .05f, .35f, .008f, .3f, .0011f};
   }
@@ -342,7 +342,7 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   if (apart > .40f && !isLoose) {
     return;
   }
-  const float tone = std::exp(.25f * guide->tone + .35f * part(4) + .16f * random.normal());
+  const float tone = std::exp(.20f * guide->tone + .35f * part(4) + .26f * random.normal());
   s.root = c.hairRoot * tone;
   s.tip = c.hairTip * tone;
   if (c.grey > 0 && random.uniform() < mix(.55f, .2f, c.grey)) {
@@ -350,7 +350,8 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   }
   s.radius =
       style.radius * random.between(.6f, 1.2f) * mix(.45f, 1.f, inside) * (isLoose ? .7f : 1.f);
-  s.gloss = random.between(.5f, 1.5f);
+  // Locks that lie differently shine differently.
+  s.gloss = random.between(.4f, 1.3f) * (.35f + 1.3f * noise(guide->root * 9 + Vec3{0, 4, 1}));
   s.taper = .3f;
   s.onSkin = false;
   out.push_back(std::move(s));

@@ -6,7 +6,7 @@ static constexpr Vec3 kLow{-1.7f, -2.2f, -1.5f}, kHigh{1.7f, 1.7f, 1.5f};
 
 HairOcclusion::HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight)
     : light_(kSize * kSize * kSize, 1.f), ambient_(light_) {
-  std::vector<float> density(light_.size(), 0.f);
+  std::vector<float> density(light_.size(), 0.f), smooth(density);
   const Vec3 size = kHigh - kLow;
   const auto index = [&](Vec3 p, int& i) {
     const int x = int((p.x - kLow.x) / size.x * kSize), y = int((p.y - kLow.y) / size.y * kSize),
@@ -34,6 +34,15 @@ HairOcclusion::HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight)
   for (float& d : density) {
     d = std::min(60.f, d / cell);
   }
+  // Smooth, so that shadows have no cells.
+  for (const int stride : {1, kSize, kSize * kSize}) {
+    for (size_t i = 0; i + size_t(stride) < density.size(); i++) {
+      const float here = density[i];
+      const float before = i < size_t(stride) ? 0.f : density[i - size_t(stride)];
+      smooth[i] = .25f * before + .5f * here + .25f * density[i + size_t(stride)];
+    }
+    std::swap(density, smooth);
+  }
   const float stepLength = .045f;
   const Vec3 around[6] = {toLight,          {0, 1, 0},   {.8f, .3f, .5f},
                           {-.8f, .3f, .5f}, {0, .2f, 1}, {0, -.5f, .8f}};
@@ -53,7 +62,7 @@ HairOcclusion::HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight)
             }
             depth += density[size_t(i)] * stepLength;
           }
-          const float through = std::exp((k == 0 ? -.75f : -.6f) * depth);
+          const float through = std::exp((k == 0 ? -.85f : -.75f) * depth);
           const size_t here = size_t((z * kSize + y) * kSize + x);
           if (k == 0) {
             light_[here] = through;
