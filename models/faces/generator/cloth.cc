@@ -91,7 +91,8 @@ void addLayer(Quads quads, const Head& head, Material layer, float thickness, Me
   computeNormals(quads);
   for (Vertex& v : quads.vertices) {
     const float inside = coverage(head, layer, v.rest);
-    float offset = thickness + foldsAt(head, v.rest) * smoothstep(.05f, .5f, inside);
+    const float below = insideNeckline(head, layer, v.rest);
+    float offset = thickness + foldsAt(head, v.rest) * smoothstep(.05f, .5f, below);
     if (isTailored) {
       // Padded shoulders.
       const float pad = .84f * c.sculpt.shoulders;

@@ -222,11 +222,13 @@ void addLapel(const Surface& surface, const Character& c, float side, float top,
   std::vector<std::vector<Vec3>> rows;
   for (int i = 0; i <= 48; i++) {
     const float v = float(i) / 48, y = mix(bottom, top, v), width = .42f * std::pow(v, .8f);
+    // Its upper end lies along the collar.
+    const float towardsNeck = .030f * sq(smoothstep(.84f, 1.f, v));
     std::vector<Vec3> row;
     for (int k = 0; k <= 12; k++) {
       // The last places turn down to the jacket.
       const float u = std::min(1.f, float(k) / 10), down = float(std::max(0, k - 10));
-      const float x = openingAt(c, y) - .012f + width * u, low = y - .22f * u * v;
+      const float x = openingAt(c, y) - .012f + towardsNeck + width * u, low = y - .22f * u * v;
       const float lift = .038f + .045f * std::exp(-sq(u * 3.f)) * v - .022f * down;
       row.push_back({side * (x + .006f * down), low, surface.depth(side * x, low) + lift});
     }
@@ -262,7 +264,7 @@ void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out
     case Clothes::kBlazer:
       addBand(surface, kJacketFrom, kTurn - kJacketFrom, false, layer, jacketLeaf, out);
       for (const float side : {-1.f, 1.f}) {
-        addLapel(surface, head.character(), side, surface.neckline(.70f) + .045f, out);
+        addLapel(surface, head.character(), side, surface.neckline(.70f) + .085f, out);
       }
       break;
   }

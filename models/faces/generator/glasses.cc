@@ -46,13 +46,13 @@ void addGlasses(const Head& head, Mesh& out) {
       rim.push_back({side * (eye.centre.x + x), eye.centre.y + y,
                      bridge.z + .03f - .10f * sq((eye.centre.x + x) / .5f) + .02f * y});
     }
-    addTube(rim, true, .0115f, head, out);
+    addTube(rim, true, .0085f, head, out);
     const Vec3 hinge{side * (eye.centre.x + .225f), eye.centre.y + .04f, bridge.z - .06f};
     addTube({hinge,
              hinge + Vec3{side * .09f, .01f, -.12f},
              {side * (eye.centre.x + .41f), eye.centre.y + .05f, -.1f},
              {side * (eye.centre.x + .43f), eye.centre.y + .0f, -.35f}},
-            false, .013f, head, out);
+            false, .010f, head, out);
   }
   std::vector<Vec3> middle;
   for (int i = 0; i <= 8; i++) {
@@ -60,5 +60,5 @@ void addGlasses(const Head& head, Mesh& out) {
     middle.push_back(
         {.085f * t, eye.centre.y + .03f - .025f * t * t, bridge.z + .055f - .02f * t * t});
   }
-  addTube(middle, false, .010f, head, out);
+  addTube(middle, false, .008f, head, out);
 }
