@@ -8,17 +8,19 @@ namespace {
 Character ava() {
   Character c{.id = "ava"};
   c.sculpt = {.faceWidth = .945f,
-              .eyeSize = 1.08f,
-              .mouthWidth = 1.10f,
+              .mouthWidth = 1.17f,
+              .upperLip = .92f,
               .cheekbones = -.015f,
-              .jawTaper = .115f,
-              .chinTaper = .06f,
+              .jawTaper = .085f,
+              .chinTaper = .03f,
+              .upperLid = -.008f,
               .cheeks = .018f,
               .hollows = .010f,
               .noseLength = -.010f,
+              .noseWidth = 1.10f,
               .shoulders = 1.72f};
   c.browThickness = .85f;
-  c.skin = {.61f, .375f, .285f};
+  c.skin = {.62f, .335f, .245f};
   c.lips = {.50f, .17f, .155f};
   c.iris = {.075f, .080f, .045f};
   c.hairRoot = {.060f, .022f, .010f};
@@ -39,11 +41,11 @@ Character ava() {
   c.hairline = -.10f;
   c.seed = 11;
   c.room = {.window = -.92f, .plant = .88f};
-  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .06f};
-  c.smile = .040f;
+  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .06f};
+  c.smile = .032f;
   c.smirk = .15f;
   c.roll = .018f;
-  c.browHeight = -.001f;
+  c.browHeight = -.016f;
   c.browAngle = -.026f;
   return c;
 }
@@ -57,6 +59,7 @@ Character noah() {
               .lowerLip = .78f,
               .jawTaper = -.01f,
               .chinTaper = -.04f,
+              .upperLid = -.005f,
               .hollows = .025f,
               .noseTip = .070f,
               .noseLength = .020f,
@@ -65,8 +68,8 @@ Character noah() {
               .shoulders = 1.93f};
   c.browThickness = 1.15f;
   c.beard = .34f;
-  c.skin = {.56f, .335f, .25f};
-  c.lips = {.45f, .225f, .185f};
+  c.skin = {.57f, .305f, .218f};
+  c.lips = {.43f, .185f, .155f};
   c.iris = {.075f, .11f, .145f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
@@ -80,11 +83,11 @@ Character noah() {
   c.backdropLight = {.54f, .56f, .57f};
   c.backdropDark = {.17f, .19f, .21f};
   c.yaw = -.04f;
-  c.hairline = -.11f;
+  c.hairline = -.17f;
   c.seed = 22;
   c.room = {.window = -1.02f, .shelf = .86f};
   c.expression = {.calm = .012f, .cheeks = .020f, .uneven = -.08f};
-  c.smile = .026f;
+  c.smile = .030f;
   c.smirk = -0.25f;
   c.bow = 0;
   c.roll = -0.015f;
@@ -97,21 +100,21 @@ Character mei() {
   Character c{.id = "mei"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.12f,
-              .mouthWidth = .99f,
+              .mouthWidth = 1.14f,
               .lowerLip = .92f,
               .cheekbones = -.01f,
-              .jawTaper = .055f,
-              .chinTaper = .06f,
+              .jawTaper = .035f,
+              .chinTaper = .04f,
               .eyesApart = .020f,
               .upperLid = -.004f,
-              .chinLength = -.018f,
               .cheeks = .024f,
+              .noseWidth = 1.08f,
               .shoulders = 1.70f};
   c.browThickness = .8f;
   c.age = .10f;
   c.freckles = .14f;
-  c.skin = {.60f, .385f, .285f};
-  c.lips = {.46f, .15f, .14f};
+  c.skin = {.61f, .352f, .252f};
+  c.lips = {.45f, .14f, .135f};
   c.iris = {.085f, .045f, .022f};
   c.hairRoot = {.006f, .0052f, .0055f};
   c.hairTip = {.015f, .012f, .0105f};
@@ -133,7 +136,7 @@ Character mei() {
   c.seed = 33;
   c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
   c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.06f};
-  c.smile = .052f;
+  c.smile = .054f;
   c.lipLine = .33f;
   c.smirk = -.1f;
   c.roll = -0.018f;
@@ -149,18 +152,19 @@ Character samuel() {
               .eyeSize = 1.02f,
               .mouthWidth = 1.12f,
               .upperLip = .92f,
-              .lowerLip = .82f,
+              .lowerLip = .76f,
               .cheekbones = .01f,
               .jawTaper = -.025f,
               .chinTaper = -.04f,
               .eyesApart = .018f,
+              .upperLid = -.006f,
               .noseTip = .05f,
               .brows = .030f,
               .noseWidth = 1.04f,
               .shoulders = 1.97f};
   c.browThickness = 1.1f;
   c.skin = {.188f, .091f, .056f};
-  c.lips = {.165f, .066f, .056f};
+  c.lips = {.140f, .052f, .044f};
   c.iris = {.045f, .022f, .012f};
   c.blush = .5f;
   c.gloss = .95f;
@@ -170,7 +174,6 @@ Character samuel() {
   c.cloth = {.50f, .31f, .07f};
   c.clothes = Clothes::kCrew;
   c.hair = Hair::kAfro;
-  c.hairAmount = 1;
   c.beard = .30f;
   c.lashes = .9f;
   c.backdropLight = {.62f, .48f, .36f};
@@ -182,7 +185,7 @@ Character samuel() {
   c.lipLine = .33f;
   c.room = {.lamp = .74f, .picture = -.72f};
   c.expression = {.calm = .010f, .cheeks = .020f, .uneven = .08f};
-  c.smile = .020f;
+  c.smile = .036f;
   c.smirk = .15f;
   c.roll = .012f;
   c.browHeight = -.036f;
@@ -194,15 +197,18 @@ Character priya() {
   Character c{.id = "priya"};
   c.sculpt = {.faceWidth = .955f,
               .eyeSize = 1.10f,
-              .mouthWidth = 1.06f,
+              .mouthWidth = 1.16f,
+              .lowerLip = .86f,
               .cheekbones = .025f,
-              .jawTaper = .075f,
-              .chinTaper = .10f,
+              .jawTaper = .055f,
+              .chinTaper = .07f,
               .eyesApart = .006f,
+              .upperLid = -.006f,
               .chinLength = .045f,
               .cheeks = .012f,
               .hollows = .010f,
               .noseLength = .022f,
+              .noseWidth = 1.04f,
               .shoulders = 1.72f};
   c.browThickness = 1.05f;
   c.skin = {.33f, .177f, .113f};
@@ -229,11 +235,11 @@ Character priya() {
   c.exposure = 1.06f;
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
-  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .09f};
-  c.smile = .036f;
-  c.smirk = .2f;
+  c.expression = {.calm = .014f, .cheeks = .022f, .uneven = .09f};
+  c.smile = .028f;
+  c.smirk = .1f;
   c.roll = .021f;
-  c.browHeight = .002f;
+  c.browHeight = -.018f;
   c.browAngle = -.024f;
   return c;
 }
@@ -254,8 +260,8 @@ Character walter() {
   c.browThickness = 1.1f;
   c.age = .62f;
   c.beard = .24f;
-  c.skin = {.61f, .385f, .30f};
-  c.lips = {.44f, .21f, .19f};
+  c.skin = {.62f, .352f, .268f};
+  c.lips = {.43f, .185f, .170f};
   c.iris = {.10f, .15f, .18f};
   c.hairRoot = {.22f, .215f, .21f};
   c.hairTip = {.40f, .39f, .38f};
@@ -273,8 +279,8 @@ Character walter() {
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
   c.expression = {.calm = .014f, .cheeks = .024f, .uneven = .10f};
-  c.smile = .028f;
-  c.smirk = .3f;
+  c.smile = .026f;
+  c.smirk = .15f;
   c.roll = -0.012f;
   c.browHeight = -.034f;
   c.browArch = .8f;
@@ -285,14 +291,14 @@ Character ruth() {
   Character c{.id = "ruth"};
   c.sculpt = {.faceWidth = .98f,
               .eyeSize = 1.14f,
-              .mouthWidth = 1.06f,
+              .mouthWidth = 1.12f,
               .jawTaper = .03f,
               .chinTaper = .01f,
               .jowls = .028f,
               .shoulders = 1.70f};
   c.browThickness = .75f;
   c.age = .68f;
-  c.skin = {.64f, .41f, .32f};
+  c.skin = {.64f, .375f, .285f};
   c.lips = {.46f, .20f, .19f};
   c.iris = {.16f, .22f, .26f};
   c.hairRoot = {.27f, .265f, .26f};
@@ -316,7 +322,7 @@ Character ruth() {
   c.seed = 55;
   c.room = {.shelf = -.82f, .lamp = .78f};
   c.expression = {.calm = .024f, .cheeks = .030f, .uneven = -.08f};
-  c.smile = .042f;
+  c.smile = .036f;
   c.smirk = -0.2f;
   c.roll = .018f;
   return c;
@@ -326,18 +332,18 @@ Character amara() {
   Character c{.id = "amara"};
   c.sculpt = {.faceWidth = .98f,
               .eyeSize = 1.06f,
-              .mouthWidth = 1.08f,
-              .cheekbones = .0f,
-              .jawTaper = .095f,
-              .chinTaper = .05f,
+              .mouthWidth = 1.13f,
+              .upperLip = .92f,
+              .lowerLip = .86f,
+              .jawTaper = .07f,
+              .chinTaper = .03f,
               .upperLid = -.006f,
-              .lowerLid = -.001f,
               .cheeks = .014f,
               .noseWidth = 1.03f,
               .shoulders = 1.70f};
   c.age = .06f;
   c.skin = {.133f, .062f, .037f};
-  c.lips = {.135f, .044f, .038f};
+  c.lips = {.112f, .036f, .031f};
   c.gloss = .85f;
   c.iris = {.035f, .018f, .010f};
   c.blush = .5f;
@@ -355,15 +361,14 @@ Character amara() {
   c.backdropDark = {.13f, .12f, .11f};
   c.yaw = .05f;
   c.lightSide = 1;
-  c.hairAmount = 1;
-  c.exposure = 1.58f;
+  c.exposure = 1.72f;
   c.hairline = -.06f;
   c.seed = 88;
   c.lipLine = .5f;
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
   c.expression = {.calm = 0, .cheeks = .024f, .uneven = .07f};
-  c.smile = .038f;
-  c.smirk = .2f;
+  c.smile = .033f;
+  c.smirk = .1f;
   c.roll = -0.018f;
   c.browHeight = -.002f;
   c.browAngle = -.020f;

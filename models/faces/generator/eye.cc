@@ -75,10 +75,10 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
   // Light spreads inside the eye, so shadows on it are soft. The lid and its lashes darken the top.
   const float under =
-      smoothstep(-.014f, .062f, below) * mix(.5f, 1.f, smoothstep(-.005f, .038f, above));
+      smoothstep(-.016f, .072f, below) * mix(.5f, 1.f, smoothstep(-.005f, .038f, above));
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
-  out.diffuse = light.diffuse * (mix(.34f, .88f, under) * (1 - .45f * clamp01(corners)));
+  out.diffuse = light.diffuse * (mix(.24f, .86f, under) * (1 - .45f * clamp01(corners)));
   // Margins of dark lids are darker, and so are their tears.
   const float pale = mix(.45f, 1.f, smoothstep(.05f, .26f, c.skin.y));
   const Vec3 least = Vec3{.44f, .40f, .39f} * (pale * rim * smoothstep(.0f, .03f, below));

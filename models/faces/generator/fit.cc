@@ -56,8 +56,8 @@ void Head::fitLids(Quads& skin) {
   for (int round = 0; round < 3; round++) {
     setRest(skin);
     findLids();
-    const float up = .56f * iris + c_.sculpt.upperLid - lid(true, 0),
-                down = -.88f * iris - c_.sculpt.lowerLid - lid(false, 0);
+    const float up = .50f * iris + c_.sculpt.upperLid - lid(true, 0),
+                down = -.86f * iris - c_.sculpt.lowerLid - lid(false, 0);
     for (Vertex& v : skin.vertices) {
       const Eye& eye = eyesAtRest_[v.at.x > 0 ? 1 : 0];
       const Vec3 d = v.at - eye.centre;

@@ -105,7 +105,7 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     const Vec3 eye = eyes[p.x > 0 ? 1 : 0].centre, q = p * 1.7f + Vec3{float(seed), 0, 3};
     const float free = smoothstep(.22f, .5f, length(p - eye)) * head;
     p = p + Vec3{noise(q) - .5f, noise(q + Vec3{0, 9, 0}) - .5f, noise(q + Vec3{0, 0, 9}) - .5f} *
-                (.045f * free);
+                (.055f * free);
     v.at = v.rest = p;
   }
 }
