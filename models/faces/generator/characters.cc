@@ -278,11 +278,11 @@ Character walter() {
   c.lightSide = 1;
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
-  c.expression = {.calm = .014f, .cheeks = .024f, .uneven = .10f};
-  c.smile = .026f;
+  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .10f};
+  c.smile = .036f;
   c.smirk = .15f;
   c.roll = -0.012f;
-  c.browHeight = -.034f;
+  c.browHeight = -.026f;
   c.browArch = .8f;
   return c;
 }
