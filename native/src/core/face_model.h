@@ -113,6 +113,7 @@ struct Model {
   Grade grade;
   Layer teeth_upper, teeth_lower;
   float teeth = 1;  // opacity of painted teeth: 0 for a baby
+  float cheer = 0;  // how much cheeks and eyes still smile, 0 to 1: the face speaks with a smile
   Relief relief;
   std::array<Eye, 2> eyes;  // left and right in the picture
 

@@ -89,6 +89,12 @@ constexpr float DROP = .18f, CHIN_DROP = .26f;
 constexpr float JAW_ENDS = 2.5f, ANGLE = 1.15f, JAW_FULL = .36f;
 /** Lips that press or bite take this share out of the line of a smile as deep, face heights. */
 constexpr float SET = .6f, SMILING = .1f;
+/**
+ * A face that speaks with a smile opens its mouth wider by this share, its corners go up by this
+ * one (face heights), and the jaw takes so much less of the smile. Over smiling eyes corners that
+ * go down looked like a snarl.
+ */
+constexpr float CHEER_WIDE = .11f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
 constexpr float BLUNT = .13f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
@@ -173,12 +179,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
+  const float parts = std::max(a.jaw, .8f * a.open) * (1 - a.round) * free, cheer = model.cheer;
   const float kx =
       std::clamp(-c.narrowing * std::max(std::pow(a.round, 1.5f) * (1 - set), NARROWED * rounding) +
                      .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) - .01f * a.press + .08f * a.tuck -
-                     (.08f + .045f * smiling) * a.jaw - .04f * smiling * a.open,
+                     (.08f + .045f * smiling) * (1 - cheer) * a.jaw -
+                     .04f * smiling * (1 - cheer) * a.open + CHEER_WIDE * cheer * parts,
                  -.6f, .3f);
   const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
   // The skin that compensates ends at the face's outline: behind it is background. The lips' middle
@@ -213,7 +221,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float steepest = STEEPEST * corner * inner / std::max(1.f, aperture);
   // Opening lips take the smile out of their line.
   const float opened = clamp01(std::max({a.round, .9f * a.jaw, .8f * a.open})),
-              relax = c.smile * mix(opened, SET * smoothstep(0, SMILING * fh, c.smile), set);
+              relax = c.smile * (1 - CHEER_KEEPS * cheer) *
+                      mix(opened, SET * smoothstep(0, SMILING * fh, c.smile), set);
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, 1.1f * a.jaw, .75f * a.open}));
 
@@ -255,7 +264,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                                  ro, steepest * outer / inner);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
-    const float line = bowed * .125f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open +
+    const float line = bowed * .125f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open *
+                           (1 - CHEER_KEEPS * cheer) -
+                       ends * CHEER_LIFT * fh * cheer * parts +
                        ends * (.5f * set * std::min(0.f, c.smile) - .03f * wn * a.wide -
                                .02f * wn * a.tuck - .05f * fh * mood.smile) +
                        relax * (r < 1 ? mix(-.30f, .55f, r * r) : .55f * ends) -

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { FACE_OVAL } from '../../../src/jobs/face/detect/landmarks.ts';
+import { mean } from '../../../src/jobs/face/imaging/colour.ts';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import {
@@ -104,6 +105,43 @@ describe('mouth', () => {
     };
     assert.ok(width({ round: 1 }) < 0.75 * width({}));
     assert.ok(width({ wide: 1 }) > width({}));
+  });
+
+  test('below smiling eyes a face that smiled broadly speaks with a smile', () => {
+    /** Columns of the opening, and how far its ends lie above its middle, chroma pixels. */
+    const seen = (squint: number): { width: number; lift: number } => {
+      const { landmarks, limits } = syntheticParts();
+      for (const [top, bottom] of [
+        [159, 145],
+        [386, 374],
+      ] as const) {
+        const middle = (landmarks[top * 3 + 1]! + landmarks[bottom * 3 + 1]!) / 2;
+        for (const index of [top, bottom]) {
+          landmarks[index * 3 + 1] = middle + squint * (landmarks[index * 3 + 1]! - middle);
+        }
+      }
+      const { picture } = new Canvas(
+        new native.FaceAsset(syntheticAsset({ landmarks, limits: { ...limits, open: 0.8 } })),
+      ).show(VISEMES.aa);
+      const rows = new Map<number, number[]>();
+      picture.subarray(PIXELS * 1.25).forEach((v, i) => {
+        if (v > 180) {
+          const column = i % (SIZE / 2);
+          rows.set(column, [...(rows.get(column) ?? []), Math.floor(i / (SIZE / 2))]);
+        }
+      });
+      const columns = [...rows.keys()].toSorted((a, b) => a - b);
+      const middle = (column: number): number => mean(rows.get(column)!);
+      return {
+        width: columns.length,
+        lift:
+          middle(columns[columns.length >> 1]!) - mean([columns[1]!, columns.at(-2)!].map(middle)),
+      };
+    };
+    const [calm, smiling] = [seen(2), seen(0.5)];
+    const figures = JSON.stringify([calm, smiling]);
+    assert.ok(smiling.width > 1.05 * calm.width, figures);
+    assert.ok(smiling.lift > calm.lift + 1, figures);
   });
 
   test('a mouth that is wide at rest, as in a smile, is narrowed more when it rounds', () => {

@@ -1,4 +1,5 @@
-// A moving head whose blocks are left to the encoder in most frames: what a viewer sees, decoded, against pictures that were drawn as a whole.
+// A moving head whose blocks are left to the encoder in most frames: what a viewer sees, decoded,
+// against pictures that were drawn as a whole.
 import assert from 'node:assert/strict';
 import { Buffer } from 'node:buffer';
 import { test } from 'vitest';
