@@ -79,7 +79,9 @@ const FUNCTIONAL = [
   'split-session',
 ].map(scenario);
 /** Scenarios with the strictest times: of single frames, and of lips against sound. */
-const STRICT = ['browser-media', 'frame-loop', 'pixels-against-phonemes'].map(scenario);
+const STRICT = ['bad-network', 'browser-media', 'frame-loop', 'pixels-against-phonemes'].map(
+  scenario,
+);
 
 /**
  * What takes long beside a change that it hardly ever concerns: builds of the C++ core with
