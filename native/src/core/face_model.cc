@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "core/face_breath.h"
+#include "core/face_expression.h"
 #include "core/face_outline.h"
 #include "core/face_vertices.h"
 
@@ -40,10 +41,6 @@ constexpr std::array<float, 2> TURNED{.08f, .2f};
 /** Outlines of the face at the height of the mouth, left and right in the picture. */
 constexpr std::array<int, 2> JAW_SIDES{58, 288};
 
-float distance(Point a, Point b) {
-  return std::hypot(a.x - b.x, a.y - b.y);
-}
-
 class Builder {
  public:
   explicit Builder(const Asset& asset) : asset_(asset) { model_.asset = asset; }
@@ -58,9 +55,7 @@ class Builder {
     weights();
     build_breath(model_);
     depth();
-    brows();
-    cheeks();
-    cheer();
+    build_expression(model_);
     lags();
     moving();
     build_teeth(model_);
@@ -92,18 +87,8 @@ class Builder {
     }
   }
 
-  Point local(int index) const {
-    const Point p = asset_.landmark(index);
-    return model_.frame.to_local(p.x, p.y);
-  }
-
-  MonotoneCurve curve(std::span<const int> indices) const {
-    std::vector<Point> points;
-    for (const int index : indices) {
-      points.push_back(local(index));
-    }
-    return MonotoneCurve(points);
-  }
+  Point local(int index) const { return model_.local(index); }
+  MonotoneCurve curve(std::span<const int> indices) const { return model_.curve(indices); }
 
   void contours() {
     Contours& c = model_.contours;
@@ -293,112 +278,6 @@ class Builder {
     }
   }
 
-  void brows() {
-    model_.brow = brow(LEFT_BROW, LEFT_LID);
-    const std::vector<float> right = brow(RIGHT_BROW, RIGHT_LID);
-    for (size_t k = 0; k < right.size(); k++) {
-      model_.brow[k] = std::min(1.f, model_.brow[k] + right[k]);
-    }
-    // A frown lowers the brows' inner ends and raises the outer ones a little.
-    const float middle = (local(LEFT_BROW[4]).x + local(RIGHT_BROW[4]).x) / 2;
-    const float width =
-        std::max(8.f, distance(asset_.landmark(LEFT_BROW[0]), asset_.landmark(RIGHT_BROW[0])) / 2);
-    model_.brow_inner.assign(model_.weight.size(), 0.f);
-    each_node([&](size_t k, Point p) {
-      const float x = std::abs(p.x - middle) / width;
-      model_.brow_inner[k] =
-          model_.brow[k] * (smoothstep(.75f, .2f, x) - .35f * smoothstep(.45f, .9f, x));
-    });
-  }
-
-  /**
-   * A smile raises the cheeks, and with them the lower lids: most below the outer half of the eye,
-   * nothing at the upper lid, the nose and the corner of the mouth. In speech cheeks move as the
-   * lips do, and the lids stay.
-   */
-  void cheeks() {
-    const float fh = model_.face_height;
-    model_.cheek = cheek(.16f * fh, .22f * fh);
-    model_.cheek_low = cheek(.23f * fh, .14f * fh);
-  }
-
-  /**
-   * Creation takes a smile out of the mouth, and less of it out of the eyes. Opening of the
-   * narrower eye, share of its width: of smiling eyes and of others. Faces that smiled broadly have
-   * the smallest limits of opening.
-   */
-  void cheer() {
-    constexpr float SMILING = .305f, CALM = .355f, BROAD = .80f, SLIGHT = .87f;
-    const auto opening = [&](int top, int bottom, int left, int right) {
-      return distance(asset_.landmark(top), asset_.landmark(bottom)) /
-             std::max(1.f, distance(asset_.landmark(left), asset_.landmark(right)));
-    };
-    const float eyes = std::min(opening(159, 145, 33, 133), opening(386, 374, 362, 263));
-    model_.cheer = smoothstep(CALM, SMILING, eyes) * smoothstep(SLIGHT, BROAD, asset_.limits.open);
-  }
-
-  /**
-   * @param below distance of the middle from the lower lid
-   * @param above how far it reaches up from there; pixels
-   */
-  std::vector<float> cheek(float below, float above) {
-    std::vector<float> out(model_.weight.size(), 0.f);
-    const float under = .2f * model_.face_height;
-    for (const auto& [eye_left, eye_right, lower_lid] :
-         {std::array{33, 133, 145}, std::array{362, 263, 374}}) {
-      const Point a = local(eye_left), b = local(eye_right), lid = local(lower_lid);
-      const float outward = a.x + b.x < 0 ? -1.f : 1.f, length = std::abs(b.x - a.x);
-      const Point middle{(a.x + b.x) / 2 + outward * .1f * length, lid.y + below};
-      each_node([&](size_t k, Point p) {
-        const float across = (p.x - middle.x) / (.62f * length),
-                    along = (p.y - middle.y) / (p.y < middle.y ? above : under);
-        const float far = across * across + along * along;
-        if (far < 1) {
-          out[k] = std::max(out[k], (1 - far) * (1 - far) * model_.weight[k]);
-        }
-      });
-    }
-    return out;
-  }
-
-  /**
-   * @param indices five landmarks above the brow, then five below it, from outside in
-   * @returns for each node how far it follows the brow: 1 on the brow; 0 just above the lid's
-   * margin, high on the forehead and beyond the brow's ends. Less when the brow is so close to the
-   * eye that the skin between them would have to stretch too much.
-   */
-  std::vector<float> brow(std::span<const int> indices, std::span<const int> margin_of_lid) {
-    // With this distance between brow and lid, share of the face's height, the brow moves freely.
-    constexpr float FREE = .12f;
-    std::vector<float> out(model_.weight.size(), 0.f);
-    const MonotoneCurve lid = curve(margin_of_lid);
-    std::vector<Point> points;
-    for (size_t i = 0; i < 5; i++) {
-      const Point upper = local(indices[i]), lower = local(indices[i + 5]);
-      points.push_back({(upper.x + lower.x) / 2, (upper.y + lower.y) / 2});
-    }
-    std::sort(points.begin(), points.end(), [](Point a, Point b) { return a.x < b.x; });
-    const float left = points.front().x, right = points.back().x, fh = model_.face_height,
-                margin = .16f * fh;
-    const MonotoneCurve line(points);
-    each_node([&](size_t k, Point p) {
-      if (p.x < left - margin || p.x > right + margin) {
-        return;
-      }
-      const float dy = p.y - line(p.x);
-      const float across = smoothstep(left - margin, left + .02f * fh, p.x) *
-                           smoothstep(right + margin, right - .02f * fh, p.x);
-      const float room = std::clamp(lid(p.x) - line(p.x), .05f * fh, .16f * fh),
-                  free = std::min(1.f, room / (FREE * fh));
-      // Skin of the lid stretches evenly: where it stretched most, lashes would become streaks.
-      const float below = clamp01((room - .018f * fh - dy) / (room - (.018f + .028f * free) * fh)),
-                  along = dy > 0 ? mix(below, smoothstep(0, 1, below), .6f)
-                                 : smoothstep(-.6f * fh, -.06f * fh, dy);
-      out[k] = across * along * free * model_.weight[k];
-    });
-    return out;
-  }
-
   /**
    * What a pixel is wrong by when its block is not redrawn is the displacement that it has
    * missed times the gradient there.
@@ -451,21 +330,19 @@ class Builder {
     return std::sqrt(sum / float(std::max(1, (right - left) * (bottom - top))));
   }
 
-  template <class Body>
-  void each_node(Body body) {
-    for (int j = 0; j < model_.rows; j++) {
-      for (int i = 0; i < model_.columns; i++) {
-        body(size_t(model_.node(i, j)), model_.frame.to_local(float(model_.x0 + i * NODE_STEP),
-                                                              float(model_.y0 + j * NODE_STEP)));
-      }
-    }
-  }
-
   const Asset& asset_;
   Model model_;
 };
 
 }  // namespace
+
+MonotoneCurve Model::curve(std::span<const int> indices) const {
+  std::vector<Point> points;
+  for (const int index : indices) {
+    points.push_back(local(index));
+  }
+  return MonotoneCurve(points);
+}
 
 Model build_model(const Asset& asset) {
   return Builder(asset).build();

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ inline float clamp01(float x) {
 }
 inline float mix(float a, float b, float t) {
   return a + (b - a) * t;
+}
+inline float distance(Point a, Point b) {
+  return std::hypot(a.x - b.x, a.y - b.y);
 }
 /** GLSL's smoothstep: a cubic from 0 at `from` to 1 at `to`, which may be less than `from`. */
 inline float smoothstep(float from, float to, float x) {
@@ -137,7 +141,25 @@ struct Model {
    */
   std::vector<std::pair<int, int>> moving;
 
+  /** A landmark, in the mouth's coordinates. */
+  Point local(int index) const {
+    const Point p = asset.landmark(index);
+    return frame.to_local(p.x, p.y);
+  }
+  /** A curve through landmarks from left to right, in the mouth's coordinates. */
+  MonotoneCurve curve(std::span<const int> indices) const;
+
   int node(int i, int j) const { return j * columns + i; }
+  /** Calls `body` with the number of each node and its place in the mouth's coordinates. */
+  template <class Body>
+  void each_node(Body body) const {
+    for (int j = 0; j < rows; j++) {
+      for (int i = 0; i < columns; i++) {
+        body(size_t(node(i, j)),
+             frame.to_local(float(x0 + i * NODE_STEP), float(y0 + j * NODE_STEP)));
+      }
+    }
+  }
   /** @returns the node nearest to a position in the picture */
   size_t nearest(float x, float y) const {
     const auto index = [](float at, int count) {
