@@ -94,7 +94,7 @@ constexpr float SET = .6f, SMILING = .1f;
  * one (face heights), and the jaw takes so much less of the smile. Over smiling eyes corners that
  * go down looked like a snarl.
  */
-constexpr float CHEER_WIDE = .11f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
+constexpr float CHEER_WIDE = .05f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
 constexpr float BLUNT = .13f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */

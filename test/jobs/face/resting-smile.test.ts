@@ -16,7 +16,7 @@ import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
 import { type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
-import { narrowing } from '../../../src/jobs/face/regions/resting-mouth.ts';
+import { narrowing, smilingEyes } from '../../../src/jobs/face/regions/resting-mouth.ts';
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
@@ -42,12 +42,31 @@ test('the corners of a broad smile sink, and keep a little of their lift', () =>
   for (const index of CORNERS) {
     points[index * 3 + 1]! -= 0.25 * frame.halfWidth;
   }
-  const lift = (relax: number): number => {
-    const closer = new SmileCloser(points, new MouthFrame(points), { relax, narrow: 0, smile: 1 });
-    const moved = closer.move(points);
+  const lift = (relax: number, kept = 0): number => {
+    const relaxation = { relax, narrow: 0, smile: 1, kept };
+    const moved = new SmileCloser(points, new MouthFrame(points), relaxation).move(points);
     return (py(moved, UPPER_INNER[5]) - py(moved, INNER_CORNERS[0])) / frame.halfWidth;
   };
   assert.ok(lift(1) < 0.5 * lift(0) && lift(1) > 0.1 * lift(0), `${lift(0)} became ${lift(1)}`);
+  assert.ok(lift(1, 1) > 1.5 * lift(1), `below smiling eyes ${lift(0)} became ${lift(1, 1)}`);
+});
+
+test('eyes that are as open as at rest do not smile, narrow ones do', () => {
+  const eyes = (height: number): number => {
+    const points = landmarks.slice();
+    for (const [upper, lower] of [
+      [159, 145],
+      [386, 374],
+    ] as const) {
+      const middle = (py(points, upper) + py(points, lower)) / 2;
+      for (const index of [upper, lower]) {
+        points[index * 3 + 1] = middle + height * (py(points, index) - middle);
+      }
+    }
+    return smilingEyes(points);
+  };
+  assert.equal(eyes(1), 0);
+  assert.equal(eyes(0.6), 1);
 });
 
 test('lips that a smile has raised meet no nearer to the nose than at rest', () => {

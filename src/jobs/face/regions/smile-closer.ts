@@ -43,6 +43,8 @@ const DOWN = { gap: 0.85, room: 0.8 } as const;
  * keep some of it, too.
  */
 const LOWERED = 0.66;
+/** Share of that by which they sink less below eyes that go on smiling. */
+const STAYS_UP = 0.85;
 /** Share that is taken back of how far the corners of an open mouth hang below its seam. */
 const RAISED = 0.8;
 
@@ -84,6 +86,8 @@ export interface Relaxation {
   readonly narrow: number;
   /** How broad the smile is, 0..1. */
   readonly smile: number;
+  /** How much of it the eyes keep, 0..1: the corners of the mouth then keep some of theirs. */
+  readonly kept?: number;
 }
 
 /**
@@ -118,7 +122,11 @@ export class SmileCloser {
   /** The outline of the face over v: how far it lies from the middle, to the left and to the right. */
   readonly #outline: readonly [Curve, Curve];
 
-  constructor(points: Landmarks, frame: MouthFrame, { relax, narrow, smile }: Relaxation) {
+  constructor(
+    points: Landmarks,
+    frame: MouthFrame,
+    { relax, narrow, smile, kept = 0 }: Relaxation,
+  ) {
     this.#frame = frame;
     const upper = frame.local(points, UPPER_INNER);
     const lower = frame.local(points, LOWER_INNER);
@@ -161,7 +169,8 @@ export class SmileCloser {
     const corners = (middle[0]!.y + middle[10]!.y) / 2;
     const hanging = this.#isOpen ? Math.max(0, corners - this.#rest.seam(0)) : 0;
     const lift = Math.max(0, (this.#isOpen ? this.#rest.seam(0) : middle[5]!.y) - corners);
-    this.#sinking = hanging > 0 ? -RAISED * hanging : LOWERED * lift * relax;
+    this.#sinking =
+      hanging > 0 ? -RAISED * hanging : LOWERED * (1 - STAYS_UP * kept) * lift * relax;
     this.#seam = through(
       Array.from({ length: 41 }, (_, k) => {
         const x = ((k - 20) / 20) * frame.halfWidth;
