@@ -22,6 +22,11 @@ constexpr EyePoints EYES[2] = {
 
 /** How far the lids follow an iris up and down, shares of its way. */
 constexpr float UPPER_FOLLOWS = .9f, LOWER_FOLLOWS = .4f;
+/**
+ * Opening of an eye, share of its length, that heavy lids do not lower any more, and from which
+ * they lower it in full: eyes that a smile has narrowed would be closed.
+ */
+constexpr float NARROWEST = .16f, WIDE = .34f;
 
 float plane_at(const uint8_t* data, int width, int height, float x, float y) {
   const float cx = std::clamp(x, 0.f, float(width - 1)), cy = std::clamp(y, 0.f, float(height - 1));
@@ -175,8 +180,9 @@ void build_eyes(Model& model) {
 
 EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, Point shift)
     : state_{asset, eye, blink, smoothstep(0, .09f, blink), 0, 0, shift} {
-  const float down = shift.y * eye.axis.x - shift.x * eye.axis.y;
-  state_.droop = droop * eye.height + UPPER_FOLLOWS * down;
+  const float down = shift.y * eye.axis.x - shift.x * eye.axis.y,
+              room = clamp01((eye.height / eye.length - NARROWEST) / (WIDE - NARROWEST));
+  state_.droop = (droop > 0 ? droop * room : droop) * eye.height + UPPER_FOLLOWS * down;
   state_.sink = LOWER_FOLLOWS * down;
 }
 

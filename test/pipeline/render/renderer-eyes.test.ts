@@ -1,6 +1,7 @@
 // Gaze, measured from the renderer's pixels.
 import assert from 'node:assert/strict';
 import { expect, test } from 'vitest';
+import { EMOTIONS } from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
 import {
   AXIS,
@@ -15,6 +16,13 @@ import {
 } from './synthetic-face.ts';
 
 const asset = new native.FaceAsset(syntheticAsset());
+
+/** Margins of the lids, without their corners: vertices of FaceMesh. */
+const EYELIDS = [
+  [246, 161, 160, 159, 158, 157, 173, 7, 163, 144, 145, 153, 154, 155],
+  [466, 388, 387, 386, 385, 384, 398, 249, 390, 373, 374, 380, 381, 382],
+].flat();
+const SKIN = 130;
 
 /** Pixels of the opening are darker than this where the iris is. */
 const DARK = 90;
@@ -104,6 +112,34 @@ test('the upper lid follows an iris down and up, by nearly its way', () => {
   const up = lidOf(looking(0, -1).picture) - rest;
   expect(down).toBeGreaterThan(1);
   expect(up).toBeLessThan(-1);
+});
+
+test('heavy lids lower calm eyes, and do not close eyes that are narrow', () => {
+  /** Share of the eyeballs' pixels that still is seen when the face is calm. */
+  const seen = (squint: number): number => {
+    const { landmarks, neutral } = syntheticParts();
+    const isOpen = (row: number): boolean => Math.abs(row - EYE_Y) < squint * 8;
+    const narrowed = neutral.map((luma, i) => {
+      const row = Math.floor(i / SIZE);
+      return i < SIZE * SIZE && Math.abs(row - EYE_Y) < 10 && !isOpen(row) ? SKIN : luma;
+    });
+    for (const index of EYELIDS) {
+      landmarks[index * 3 + 1] = EYE_Y + squint * (landmarks[index * 3 + 1]! - EYE_Y);
+    }
+    const canvas = new Canvas(
+      new native.FaceAsset(syntheticAsset({ landmarks, neutral: narrowed })),
+    );
+    const dark = (): number => irisOf(canvas.show({}).picture, 1).area;
+    const before = dark();
+    canvas.renderer.setEmotion(EMOTIONS.indexOf('calm'), 1);
+    for (let frame = 0; frame < 60; frame++) {
+      canvas.show({});
+    }
+    return dark() / before;
+  };
+  const [wide, narrow] = [seen(1), seen(0.45)];
+  expect(wide).toBeLessThan(0.85);
+  expect(narrow).toBeGreaterThan(0.8);
 });
 
 test('eyes without an iris that can be told from the white do not move', () => {
