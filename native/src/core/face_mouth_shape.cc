@@ -284,7 +284,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
     out.y_bottom =
         out.y_top + aperture * falling + dent * clamp01(aperture * falling / (.05f * fh));
     const Pucker::Place place{r,
-                              rounded(ELLIPSE(ri), ri, 2 * steepest),
+                              rounded(mix(ELLIPSE(ri), ALMOND(ri), .6f), ri, 2 * steepest),
                               r < 1 ? 1 : ends,
                               neutral(c.upper_outer),
                               seam,

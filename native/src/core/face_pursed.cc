@@ -17,6 +17,8 @@ constexpr float THIN = .72f;
 constexpr float ALONG = .07f;
 /** How much darker lips are where they touch, and towards the corner. */
 constexpr float TOUCH = .05f, CORNER = .10f;
+/** How much darker the line between them is beside the opening, and its width, share of the reach. */
+constexpr float LINE = .30f, LINE_REACH = .5f;
 /**
  * The line's reach is this share of a lip's thickness, in the middle and at the corners, and within
  * these shares of face height.
@@ -140,7 +142,9 @@ Colour Pursed::without_line(const Place& at, Colour here, Colour filled) const {
               down = reach(c_.lower_outer[k] - c_.seam[k]);
   const float across = smoothstep(-up, down, at.below), near = at.below < 0 ? up : down;
   const Lips& lips = lips_[k];
-  const float shade = 1 - TOUCH * (1 - smoothstep(0, near, away)) - CORNER * smoothstep(.5f, 1, r);
+  const float shade = 1 - TOUCH * (1 - smoothstep(0, near, away)) -
+                      LINE * (1 - smoothstep(0, LINE_REACH * near, away)) * smoothstep(1, .7f, r) -
+                      CORNER * smoothstep(.5f, 1, r);
   const Colour red{shade * mix(lips.upper.y, lips.lower.y, across),
                    mix(lips.upper.u, lips.lower.u, across),
                    mix(lips.upper.v, lips.lower.v, across)};
