@@ -163,7 +163,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .34f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
-                      .046f * fh * a.tuck * (1 - a.press) +
+                      .037f * fh * a.tuck * (1 - a.press) +
                       ROUND_OPENING * fh * rounding * smoothstep(0, .15f, std::max(a.open, a.jaw));
   // Pressing lips meet before they press fully: of a short closure a frame may show the half alone.
   const float aperture = std::max(0.f, apart - MEET * fh * a.press);
@@ -171,7 +171,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // lips close from both sides.
   const float excess = aperture - .92f * drop;
   const float upper = (.25f + .08f * a.wide) * excess + .028f * fh * a.upraise * (1 - a.press) +
-                      .036f * fh * a.tuck * (1 - a.press);
+                      .022f * fh * a.tuck * (1 - a.press);
 
   // Lips that press or bite level their line, as corners that hang would look sullen and raised
   // ones like a smirk; and they are as wide as at rest, whatever sounds come before and after.
