@@ -61,7 +61,7 @@ const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
  * Steepest edge of the opening, pixels down per pixel across. A steeper edge would stretch one or
  * two columns of the lip into a visible thread.
  */
-constexpr float STEEPEST = 3.4f;
+constexpr float STEEPEST = 4.5f;
 /**
  * The corners' movement ends at this many half widths of the mouth. Further out it would bend the
  * smile lines and the jaw's outline.
@@ -96,7 +96,7 @@ constexpr float SET = .6f, SMILING = .1f;
  */
 constexpr float CHEER_WIDE = .05f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
 /** A dropped jaw keeps this share of the opening's half width closed at each corner. */
-constexpr float BLUNT = .13f;
+constexpr float BLUNT = .18f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
@@ -226,6 +226,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, 1.1f * a.jaw, .75f * a.open}));
 
+  // A dropped jaw rounds the ends of the opening.
+  const float oval = clamp01(1.3f * a.jaw);
+
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;
   mouth.half_opening = half_opening;
@@ -255,13 +258,13 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
     // The upper lip's edge is almond-shaped. A dropped jaw makes the lower one bowl-shaped.
     const float ri = r / inner;
-    const float rising = mix(ALMOND(ri), BOWL(ri), .7f * a.jaw),
-                falling = rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), .6f * a.jaw),
-                                  ri, steepest);
+    const float rising = mix(mix(ALMOND(ri), BOWL(ri), .7f * a.jaw), ELLIPSE(ri), .5f * oval),
+                falling =
+                    rounded(mix(mix(ALMOND(ri), BOWL(ri), a.jaw), ELLIPSE(ri), oval), ri, steepest);
     // The lips go round the corners of an opening: outside it is wider than inside.
     const float ro = r / outer,
-                around = rounded(mix(mix(ALMOND(ro), BOWL(ro), a.jaw), ELLIPSE(ro), .6f * a.jaw),
-                                 ro, steepest * outer / inner);
+                around = rounded(mix(mix(ALMOND(ro), BOWL(ro), a.jaw), ELLIPSE(ro), oval), ro,
+                                 steepest * outer / inner);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
     const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
     const float line = bowed * .125f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open *

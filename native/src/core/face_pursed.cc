@@ -17,7 +17,8 @@ constexpr float THIN = .72f;
 constexpr float ALONG = .07f;
 /** How much darker lips are where they touch, and towards the corner. */
 constexpr float TOUCH = .05f, CORNER = .10f;
-/** How much darker the line between them is beside the opening, and its width, share of the reach. */
+/** How much darker the line between them is beside the opening, and its width, share of the reach.
+ */
 constexpr float LINE = .30f, LINE_REACH = .5f;
 /**
  * The line's reach is this share of a lip's thickness, in the middle and at the corners, and within
