@@ -203,11 +203,11 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const auto thinner = [&](float thick, float thin, float full) {
     return thick * (a.press * mix(thin, full, smoothstep(THIN_LIP * fh, FULL_LIP * fh, thick)));
   };
-  const float less_upper = thinner(c.upper_thick, .10f, .17f),
-              less_lower = thinner(c.lower_thick, .12f, .30f);
+  const float less_upper = thinner(c.upper_thick, .02f, .13f),
+              less_lower = thinner(c.lower_thick, .04f, .22f);
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
-  const float hide_upper = c.upper_thick * (.24f * a.press + .05f * a.tuck);
-  const float hide_lower = c.lower_thick * (.38f * a.press + .66f * a.tuck);
+  const float hide_upper = c.upper_thick * (.17f * a.press + .05f * a.tuck);
+  const float hide_lower = c.lower_thick * (.27f * a.press + .66f * a.tuck);
   // The lips part in the middle. Beside the opening they stay together.
   const float parted = smoothstep(0, .07f * fh, aperture);
   const float parting =
