@@ -108,7 +108,7 @@ constexpr float ROUNDED = .57f;
 /** Lips that are thin and that are full, shares of the face's height. */
 constexpr float THIN_LIP = .03f, FULL_LIP = .07f;
 /** Share of the face's height by which full pressure closes the lips beyond their touch. */
-constexpr float MEET = .05f;
+constexpr float MEET = .065f;
 /**
  * This share of the face's height is shadow between closed lips. It disappears when the lips part.
  */
