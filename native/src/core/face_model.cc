@@ -286,13 +286,22 @@ class Builder {
     // Pixels at 512x512: the smallest jump that is visible at arm's length, and less than a breath
     // lifts plain cloth. Grey levels, root mean square.
     constexpr float LEAST = .3f, MOST = .8f, ERROR = 2.2f;
-    const int across = (model_.x1 - model_.x0) / 16, down = (model_.y1 - model_.y0) / 16;
-    for (int by = 0; by < down; by++) {
-      for (int bx = 0; bx < across; bx++) {
-        const float pixels = ERROR / (steepness(bx, by) + 1e-3f);
-        model_.lag.push_back(int16_t(std::lround(std::clamp(pixels, LEAST, MOST) * SUBPIXEL)));
+    constexpr int BLOCK_MARGIN = 4, SPARE = 8;
+    const auto lag_of = [&](int x, int y, int side) {
+      return int16_t(
+          std::lround(std::clamp(ERROR / steepness(x, y, side), LEAST, MOST) * SUBPIXEL));
+    };
+    for (int y = model_.y0; y < model_.y1; y += 16) {
+      for (int x = model_.x0; x < model_.x1; x += 16) {
+        model_.lag.push_back(lag_of(x - BLOCK_MARGIN, y - BLOCK_MARGIN, 16 + 2 * BLOCK_MARGIN));
       }
     }
+    for (int y = model_.y0; y <= model_.y1; y += NODE_STEP) {
+      for (int x = model_.x0; x <= model_.x1; x += NODE_STEP) {
+        model_.node_lag.push_back(lag_of(x - NODE_STEP, y - NODE_STEP, 2 * NODE_STEP));
+      }
+    }
+    model_.node_lag.resize(model_.node_lag.size() + SPARE);
   }
 
   void moving() {
@@ -310,14 +319,10 @@ class Builder {
     }
   }
 
-  /** @returns the root mean square of the luma's gradient in a macroblock of the grid and round it
-   */
-  float steepness(int bx, int by) const {
-    constexpr int MARGIN = 4;
-    const int left = std::max(1, model_.x0 + 16 * bx - MARGIN),
-              right = std::min(asset_.width - 1, model_.x0 + 16 * bx + 16 + MARGIN),
-              top = std::max(1, model_.y0 + 16 * by - MARGIN),
-              bottom = std::min(asset_.height - 1, model_.y0 + 16 * by + 16 + MARGIN);
+  /** @returns the root mean square of the luma's gradient in a square, more than 0 */
+  float steepness(int x0, int y0, int side) const {
+    const int left = std::max(1, x0), right = std::min(asset_.width - 1, x0 + side),
+              top = std::max(1, y0), bottom = std::min(asset_.height - 1, y0 + side);
     float sum = 0;
     for (int y = top; y < bottom; y++) {
       const uint8_t* row = asset_.luma + size_t(y) * size_t(asset_.width);
@@ -327,7 +332,8 @@ class Builder {
         sum += gx * gx + gy * gy;
       }
     }
-    return std::sqrt(sum / float(std::max(1, (right - left) * (bottom - top))));
+    constexpr float LEAST = 1e-3f;
+    return LEAST + std::sqrt(sum / float(std::max(1, (right - left) * (bottom - top))));
   }
 
   const Asset& asset_;

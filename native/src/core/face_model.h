@@ -134,8 +134,10 @@ struct Model {
   std::vector<float> cheek;       // how far it follows the cheeks of a smile, 0 to 1
   std::vector<float> cheek_low;   // how far it follows those of speech, which leave the lids
   Point pivot{};                  // centre of the head's roll
-  // How far the nodes of each macroblock of the grid may move before it is drawn again, 1/SUBPIXEL
-  // pixel: in rows. Smooth parts of the picture may wait longer than edges.
+  // How far each node may move before what is round it is drawn again, 1/SUBPIXEL pixel. Smooth
+  // parts of the picture may wait longer than edges. Eight may be read from each node.
+  std::vector<int16_t> node_lag;
+  // The same of each macroblock of the grid, in rows.
   std::vector<int16_t> lag;
   /** Of each row of nodes, those that the head's pose may move: the first, and one after the last.
    */

@@ -72,7 +72,13 @@ class Renderer {
   struct Drawn {
     static constexpr int ROWS = PER_BLOCK + 1, LANES = 8;
     int16_t x[ROWS][LANES] = {}, y[ROWS][LANES] = {};
-    int strayed = 0;  // how far shifts since then may have missed, 1/SUBPIXEL pixel
+    int16_t lag[ROWS][LANES] = {};  // how far each may be from there before it is drawn
+    /** Jacobian of where what is shown comes from, and a factor of its inverse. */
+    struct {
+      float xx = 1, xy = 0, yx = 0, yy = 1, scale = 0;
+    } field;
+    int bend = 0;     // by how much the displacement is not linear, 1/SUBPIXEL pixel
+    int strayed = 0;  // how far shifts since then may have missed, the same
   };
 
   /** A block that moves is drawn every so many frames, from the first on, and else shifted. */
@@ -115,6 +121,7 @@ class Renderer {
   void mark_changes(std::span<uint8_t> dirty, bool may_shift);
   bool is_shift_due(size_t k, bool head_moves) const;
   Shift shift_of(size_t k) const;
+  static void note_field(Drawn& drawn);
   int stray_of(size_t k, Shift shift) const;
   bool fits(size_t k, Shift shift) const;
   size_t first_node(size_t k) const;

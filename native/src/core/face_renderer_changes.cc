@@ -18,10 +18,12 @@ constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
  */
 constexpr uint8_t SMOOTH_TURN = 8, TEXTURED_TURN = 4;
 constexpr float SMOOTH_LAG = .5f;
-/** A block is not taken to be compressed more, as an area. */
-constexpr float LEAST_STRETCH = .25f;
+/** Share by which lags are longer while the head moves, where less is seen, as a shift. */
+constexpr int MOVING_LAG = 3;
 /** How far from where it is at rest an eye is drawn, pixels. */
 constexpr float EYE_SWAY = 16;
+/** A block is not taken to be compressed more, as an area. */
+constexpr float LEAST_STRETCH = .25f;
 
 /** A row of a block's nodes. 16 bits are enough: MAX_SHIFT. */
 using Row __attribute__((vector_size(16))) = int16_t;
@@ -39,6 +41,9 @@ Row abs(Row x) {
 }
 Row max(Row a, Row b) {
   return a > b ? a : b;
+}
+Row lengthened(Row lag) {
+  return lag + (lag >> MOVING_LAG);
 }
 /** @returns whether one of the lanes that are a block's nodes is not 0 */
 bool any(Row x) {
@@ -94,21 +99,35 @@ bool Renderer::is_shift_due(size_t k, bool head_moves) const {
  * m - J m = before(p) - d(p), with the gradient J of the displacement.
  */
 Renderer::Shift Renderer::shift_of(size_t k) const {
-  constexpr int MIDDLE = PER_BLOCK / 2, END = PER_BLOCK;
+  constexpr int MIDDLE = PER_BLOCK / 2;
   const size_t middle = first_node(k) + size_t(MIDDLE * model_.columns + MIDDLE);
-  const auto &x = drawn_[k].x, &y = drawn_[k].y;
+  const Drawn& drawn = drawn_[k];
+  const auto dx = float(drawn.x[MIDDLE][MIDDLE] - nodes_.x[middle]),
+             dy = float(drawn.y[MIDDLE][MIDDLE] - nodes_.y[middle]);
+  const auto& [xx, xy, yx, yy, scale] = drawn.field;
+  const auto round = [](float value) { return int(std::floor(value + .5f)); };
+  const int mx = round((yy * dx - xy * dy) * scale), my = round((xx * dy - yx * dx) * scale);
+  const auto qx = float(mx * QUARTER), qy = float(my * QUARTER);
+  return {mx, my, round(xx * qx + xy * qy), round(yx * qx + yy * qy)};
+}
+
+/** Notes what shifts of a block depend on besides its middle's displacement. They leave it as is.
+ */
+void Renderer::note_field(Drawn& drawn) {
+  constexpr int MIDDLE = PER_BLOCK / 2, END = PER_BLOCK;
+  const auto &x = drawn.x, &y = drawn.y;
   const auto gradient = [](int first, int last) { return float(last - first) / (16 * SUBPIXEL); };
   const float xx = 1 - gradient(x[MIDDLE][0], x[MIDDLE][END]),
               xy = -gradient(x[0][MIDDLE], x[END][MIDDLE]),
               yx = -gradient(y[MIDDLE][0], y[MIDDLE][END]),
               yy = 1 - gradient(y[0][MIDDLE], y[END][MIDDLE]);
-  const auto dx = float(x[MIDDLE][MIDDLE] - nodes_.x[middle]),
-             dy = float(y[MIDDLE][MIDDLE] - nodes_.y[middle]);
-  const float scale = 1 / (std::max(xx * yy - xy * yx, LEAST_STRETCH) * QUARTER);
-  const auto round = [](float value) { return int(std::floor(value + .5f)); };
-  const int mx = round((yy * dx - xy * dy) * scale), my = round((xx * dy - yx * dx) * scale);
-  const float qx = float(mx * QUARTER), qy = float(my * QUARTER);
-  return {mx, my, round(xx * qx + xy * qy), round(yx * qx + yy * qy)};
+  drawn.field = {xx, xy, yx, yy, 1 / (std::max(xx * yy - xy * yx, LEAST_STRETCH) * QUARTER)};
+  const auto bend = [](const int16_t (&at)[Drawn::ROWS][Drawn::LANES]) {
+    const int twice = 2 * at[MIDDLE][MIDDLE];
+    return std::max(std::abs(at[MIDDLE][0] - twice + at[MIDDLE][END]),
+                    std::abs(at[0][MIDDLE] - twice + at[END][MIDDLE]));
+  };
+  drawn.bend = std::max(bend(x), bend(y));
 }
 
 /**
@@ -117,14 +136,8 @@ Renderer::Shift Renderer::shift_of(size_t k) const {
  * much the gradient half a block from the middle differs.
  */
 int Renderer::stray_of(size_t k, Shift shift) const {
-  constexpr int MIDDLE = PER_BLOCK / 2, END = PER_BLOCK, HALF_BLOCK = 8;
-  const auto bend = [](const int16_t (&at)[Drawn::ROWS][Drawn::LANES]) {
-    const int twice = 2 * at[MIDDLE][MIDDLE];
-    return std::max(std::abs(at[MIDDLE][0] - twice + at[MIDDLE][END]),
-                    std::abs(at[0][MIDDLE] - twice + at[END][MIDDLE]));
-  };
-  const int quarters = std::max(std::abs(shift.x), std::abs(shift.y));
-  return std::max(bend(drawn_[k].x), bend(drawn_[k].y)) * quarters / (4 * HALF_BLOCK);
+  constexpr int HALF_BLOCK = 8;
+  return drawn_[k].bend * std::max(std::abs(shift.x), std::abs(shift.y)) / (4 * HALF_BLOCK);
 }
 
 /** @returns whether a block that is shifted has all nodes where they should be, but for its lag */
@@ -138,14 +151,14 @@ bool Renderer::fits(size_t k, Shift shift) const {
     return false;
   }
   const Row by_x = splat(shift.change_x), by_y = splat(shift.change_y);
-  Row farthest{};
+  Row beyond{};
   for (int j = 0; j < Drawn::ROWS; j++) {
     const auto row = first + size_t(j * model_.columns);
     const Row x = load(drawn.x[j]) - by_x - load(nodes_.x.data() + row),
               y = load(drawn.y[j]) - by_y - load(nodes_.y.data() + row);
-    farthest = max(farthest, max(abs(x), abs(y)));
+    beyond |= max(abs(x), abs(y)) > lengthened(load(drawn.lag[j]));
   }
-  return !any(farthest > splat(model_.lag[k]));
+  return !any(beyond);
 }
 
 /**
@@ -165,15 +178,18 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
     uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
     for (int bx = 0; bx < across; bx++) {
       const size_t k = size_t(by * across + bx);
-      Row farthest{}, moved{};
+      Row changed{}, beyond{}, moved{};
       for (int j = 0; j < Drawn::ROWS; j++) {
         const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
         const Row x = load(nodes_.x.data() + first), y = load(nodes_.y.data() + first);
-        farthest = max(farthest, max(abs(x - load(drawn_[k].x[j])), abs(y - load(drawn_[k].y[j]))));
+        const Row far = max(abs(x - load(drawn_[k].x[j])), abs(y - load(drawn_[k].y[j])));
+        const Row lag = load(drawn_[k].lag[j]);
+        beyond |= far > (head_moves ? lengthened(lag) : lag);
+        changed |= far;
         moved |= x | y;
       }
       const bool is_away = any(moved);
-      const bool moves = any(farthest > splat(is_away ? m.lag[k] : 0));
+      const bool moves = any(is_away ? beyond : changed);
       if (!moves && shifted_for_[k] < frames) {
         continue;
       }
@@ -223,11 +239,23 @@ void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t>
     }
     drawn.strayed = 0;
     const size_t first = first_node(k);
+    // What is shown is of another place: by the middle's displacement.
+    constexpr int MIDDLE = PER_BLOCK / 2;
+    const size_t middle = first + size_t(MIDDLE * m.columns + MIDDLE);
+    const auto from = [](int block, int displacement, int count) {
+      constexpr int STEP = NODE_STEP * SUBPIXEL;
+      return std::clamp(block * PER_BLOCK - (displacement + STEP / 2) / STEP, 0,
+                        count - Drawn::ROWS);
+    };
+    const int column = from(bx, nodes_.x[middle], m.columns),
+              line = from(by, nodes_.y[middle], m.rows);
     for (int j = 0; j < Drawn::ROWS; j++) {
       const size_t row = first + size_t(j * m.columns);
+      std::memcpy(drawn.lag[j], m.node_lag.data() + m.node(column, line + j), sizeof drawn.lag[j]);
       std::memcpy(drawn.x[j], nodes_.x.data() + row, sizeof drawn.x[j]);
       std::memcpy(drawn.y[j], nodes_.y.data() + row, sizeof drawn.y[j]);
     }
+    note_field(drawn);
   }
 }
 
