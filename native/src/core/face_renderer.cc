@@ -116,44 +116,35 @@ void Renderer::render(const Articulation& articulation, const Pose& pose,
                               eye_overlay(model_.eyes[1], pose_.blink_right)};
   const bool lids_same = mood_.lids == last_mood_.lids && pose_.gaze_x == last_pose_.gaze_x &&
                          pose_.gaze_y == last_pose_.gaze_y;
-  // An overlay is redrawn when its state changed or when anything below it is drawn. It is shifted
-  // with the blocks below it.
-  struct {
-    Box now, before;
-    bool redrawn;
-  } overlays[] = {
-      {seam_box_, mouth_drawn_, first || !mouth_same},
-      {eyes[0].still() ? Box{} : eye_box(eyes[0]), eyes_drawn_[0],
-       first || !lids_same || pose_.blink_left != last_pose_.blink_left},
-      {eyes[1].still() ? Box{} : eye_box(eyes[1]), eyes_drawn_[1],
-       first || !lids_same || pose_.blink_right != last_pose_.blink_right},
-  };
-  // Overlays may overlap: redrawing one may require another.
-  for (size_t round = 0; round < std::size(overlays); round++) {
-    for (auto& [now, before, redrawn] : overlays) {
-      redrawn = redrawn || touched(now, dirty) || touched(before, dirty);
-      if (!redrawn) {
-        continue;
-      }
-      mark(before, dirty);
+  // What lies over the blocks is shifted with them. All blocks of an eye are drawn when its state
+  // changed, and of the mouth when any is.
+  const bool eye_same[2] = {!first && lids_same && pose_.blink_left == last_pose_.blink_left,
+                            !first && lids_same && pose_.blink_right == last_pose_.blink_right};
+  for (size_t side = 0; side < 2; side++) {
+    const Box now = eyes[side].still() ? Box{} : eye_box(eyes[side]);
+    if (!eye_same[side]) {
+      mark(eyes_drawn_[side], dirty);
       mark(now, dirty);
     }
+    eyes_drawn_[side] = now;
+  }
+  const bool draws_mouth =
+      first || !mouth_same || touched(seam_box_, dirty) || touched(mouth_drawn_, dirty);
+  if (draws_mouth) {
+    mark(mouth_drawn_, dirty);
+    mark(seam_box_, dirty);
+    mouth_drawn_ = seam_box_;
   }
   draw_blocks(dirty, picture.data());
   remember_drawn(dirty, motion);
-  const auto& [mouth, left, right] = overlays;
-  if (mouth.redrawn && !mouth.now.empty()) {
-    draw_mouth(mouth.now, picture.data());
+  if (draws_mouth && !seam_box_.empty()) {
+    draw_mouth(seam_box_, picture.data());
   }
-  if (left.redrawn && !left.now.empty()) {
-    draw_eye(eyes[0], picture.data());
+  for (size_t side = 0; side < 2; side++) {
+    if (!eyes_drawn_[side].empty()) {
+      draw_eye(eyes[side], eyes_drawn_[side], dirty, picture.data());
+    }
   }
-  if (right.redrawn && !right.now.empty()) {
-    draw_eye(eyes[1], picture.data());
-  }
-  mouth_drawn_ = mouth.redrawn ? mouth.now : mouth.before;
-  eyes_drawn_[0] = left.redrawn ? left.now : left.before;
-  eyes_drawn_[1] = right.redrawn ? right.now : right.before;
   last_articulation_ = articulation_;
   last_pose_ = pose_;
   last_mood_ = mood_;

@@ -148,7 +148,8 @@ class Renderer {
   void draw_seam(Box box, uint8_t* picture);
   void draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const;
   Seam seam_at(size_t k, F4 x, F4 y, float half) const;
-  void draw_eye(const EyeOverlay& overlay, uint8_t* picture) const;
+  void draw_eye(const EyeOverlay& overlay, Box box, std::span<const uint8_t> dirty,
+                uint8_t* picture) const;
 
   const Model& model_;
   const Warp& warp_;

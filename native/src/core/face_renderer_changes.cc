@@ -14,14 +14,15 @@ constexpr int QUARTER = SUBPIXEL / 4;
 constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
 /**
  * A block whose movements are shifts is drawn every so many frames: each shift blurs a little,
- * which is seen first in fine texture. Its lag is shorter than a smooth block's, in pixels.
+ * which is seen first in fine texture. Its lag is shorter than a smooth block's, in pixels. Eyes
+ * are looked at.
  */
-constexpr uint8_t SMOOTH_TURN = 8, TEXTURED_TURN = 4;
+constexpr uint8_t SMOOTH_TURN = 8, TEXTURED_TURN = 4, EYE_TURN = 3;
 constexpr float SMOOTH_LAG = .5f;
 /** Share by which lags are longer while the head moves, where less is seen, as a shift. */
 constexpr int MOVING_LAG = 3;
 /** How far from where it is at rest an eye is drawn, pixels. */
-constexpr float EYE_SWAY = 16;
+constexpr float EYE_SWAY = 8;
 /** A block is not taken to be compressed more, as an area. */
 constexpr float LEAST_STRETCH = .25f;
 
@@ -54,10 +55,7 @@ bool any(Row x) {
 
 }  // namespace
 
-/**
- * Neighbouring blocks are drawn in turns, so that every frame costs the same and is as sharp. All
- * blocks of an eye have the same turn: the eye is drawn as a whole.
- */
+/** Neighbouring blocks are drawn in turns, so that every frame costs the same and is as sharp. */
 void Renderer::assign_turns() {
   const Model& m = model_;
   const int across = (m.x1 - m.x0) / 16;
@@ -65,13 +63,14 @@ void Renderer::assign_turns() {
     const uint8_t every = m.lag[k] < SMOOTH_LAG * SUBPIXEL ? TEXTURED_TURN : SMOOTH_TURN;
     turns_[k] = {uint8_t((int(k) % across + int(k) / across) % every), every};
   }
-  for (size_t side = 0; side < 2; side++) {
-    const Area& area = m.eyes[side].lid_area;
+  for (const Eye& eye : m.eyes) {
+    const Area& area = eye.lid_area;
     const Box box =
         grid_box(area.x0 - EYE_SWAY, area.y0 - EYE_SWAY, area.x1 + EYE_SWAY, area.y1 + EYE_SWAY);
     for (int y = box.y0; y < box.y1; y += 16) {
       for (int x = box.x0; x < box.x1; x += 16) {
-        turns_[size_t((y - m.y0) / 16 * across + (x - m.x0) / 16)] = {uint8_t(side), TEXTURED_TURN};
+        const int i = (x - m.x0) / 16, j = (y - m.y0) / 16;
+        turns_[size_t(j * across + i)] = {uint8_t((i + j) % EYE_TURN), EYE_TURN};
       }
     }
   }

@@ -419,18 +419,31 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   return seam;
 }
 
-void Renderer::draw_eye(const EyeOverlay& overlay, uint8_t* picture) const {
+/** Draws an eye over those blocks of its box that are drawn. */
+void Renderer::draw_eye(const EyeOverlay& overlay, Box box, std::span<const uint8_t> dirty,
+                        uint8_t* picture) const {
   const Model& m = model_;
+  const int across = m.asset.width / 16;
   const Area area = moved(overlay.area());
   // To multiples of a power of two, of which the grid's sides are some, too.
-  const auto inner = [](float value, int multiple, int low, int high) {
-    return std::clamp(int(std::floor(value)) & -multiple, low, high);
-  };
+  const auto inner = [](float value) { return int(std::floor(value)) & -8; };
+  const int top = inner(area.y0), bottom = inner(area.y1 + 8);
   const Target out = target(picture, 0, 0);
-  draw_eye_(overlay.state(),
-            {inner(area.x0, 16, m.x0, m.x1), inner(area.y0, 8, m.y0, m.y1),
-             inner(area.x1 + 16, 16, m.x0, m.x1), inner(area.y1 + 8, 8, m.y0, m.y1), out.y, out.u,
-             out.v, out.stride, nodes_.x.data(), nodes_.y.data(), m.x0, m.y0, m.columns});
+  for (int y = box.y0; y < box.y1; y += 16) {
+    const uint8_t* row = dirty.data() + y / 16 * across;
+    for (int x = box.x0, next = 0; x < box.x1; x = next) {
+      next = x + 16;
+      if (row[x / 16] != DRAWN) {
+        continue;
+      }
+      while (next < box.x1 && row[next / 16] == DRAWN) {
+        next += 16;
+      }
+      draw_eye_(overlay.state(),
+                {x, std::max(y, top), next, std::min(y + 16, bottom), out.y, out.u, out.v,
+                 out.stride, nodes_.x.data(), nodes_.y.data(), m.x0, m.y0, m.columns});
+    }
+  }
 }
 
 }  // namespace mouthpiece::face
