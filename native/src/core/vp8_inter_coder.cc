@@ -25,8 +25,9 @@ constexpr uint32_t GOOD_MOVING_LUMA = 3400, GOOD_MOVING_CHROMA = 400, GOOD_SHADE
 constexpr double MOVING_SHARE = 1. / 8;
 /** Rounding of levels: less than a half, since small levels cost more than they gain. */
 constexpr float ROUND_LUMA = .30F, ROUND_DCS = .40F, ROUND_CHROMA = .30F;
-// RFC 6386, 13
-constexpr std::array<uint8_t, 16> BANDS = {0, 1, 2, 3, 6, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7};
+/** Where the contexts of each level's token begin: three for each band (RFC 6386, 13). */
+constexpr std::array<uint32_t, 16> PLACES = {0,  3,  6,  9,  18, 12, 15, 18,
+                                             18, 18, 18, 18, 18, 18, 18, 21};
 
 }  // namespace
 
@@ -225,14 +226,16 @@ bool InterCoder::code_levels(int bx, bool has_chroma, const Planes& source, uint
     scratch.tokens.resize(2 * scratch.tokens.size() + MOST_TOKENS);
   }
   Context& above = above_[size_t(bx)];
-  tokenize(dc_levels, nonzero_dcs, 1, 0, above[8], left_[8], scratch);
+  uint32_t* end = scratch.tokens.data() + scratch.token_count;
+  end = tokenize(dc_levels, nonzero_dcs, 1, 0, above[8], left_[8], end);
   for (size_t i = 0; i < 16; i++) {
-    tokenize(levels[i], nonzero[i], 0, 1, above[i % 4], left_[i / 4], scratch);
+    end = tokenize(levels[i], nonzero[i], 0, 1, above[i % 4], left_[i / 4], end);
   }
   for (size_t i = 16; i < 24; i++) {
     const size_t base = i < 20 ? 4 : 6;
-    tokenize(levels[i], nonzero[i], 2, 0, above[base + i % 2], left_[base + i / 2 % 2], scratch);
+    end = tokenize(levels[i], nonzero[i], 2, 0, above[base + i % 2], left_[base + i / 2 % 2], end);
   }
+  scratch.token_count = size_t(end - scratch.tokens.data());
   Coefficients restored{};
   if (nonzero_dcs != 0) {
     restore_dcs(dcs, restored);
@@ -258,50 +261,55 @@ bool InterCoder::code_levels(int bx, bool has_chroma, const Planes& source, uint
 }
 
 /**
- * Appends the tokens of one 4x4 block (RFC 6386, 13).
+ * Writes the records of the tokens of one 4x4 block (RFC 6386, 13).
  * @param levels in zigzag order
  * @param nonzero a bit for each level that is not 0
  * @param type 0: luma without DC, 1: Y2, 2: chroma
+ * @returns the end of what was written to `out`
  */
-void InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, int type, int first,
-                          uint8_t& above, uint8_t& left, Scratch& scratch) {
-  uint32_t context = uint32_t(above + left);
-  above = left = uint8_t(nonzero != 0);
-  uint32_t* to = scratch.tokens.data() + scratch.token_count;
-  if (nonzero == 0) {
-    *to = (uint32_t(type * 8 + BANDS[size_t(first)]) * 3 + context) | END << 7;
-    counts_[*to]++;
-    scratch.token_count++;
-    return;
-  }
-  const int end = 32 - std::countl_zero(nonzero);
-  uint32_t after_zero = 0;
-  const auto append = [&](int i, uint32_t token, uint32_t extra) {
-    const uint32_t at = uint32_t(type * 8 + BANDS[size_t(i)]) * 3 + context,
-                   record = at | token << 7 | after_zero << 11;
-    counts_[record]++;
-    *to++ = record | extra << 12;
+uint32_t* InterCoder::tokenize(const Coefficients& levels, uint32_t nonzero, uint32_t type,
+                               int first, uint8_t& above, uint8_t& left, uint32_t* out) {
+  /** Of a level: its token's record without the context, and what it adds to the next record. */
+  struct Symbol {
+    uint32_t record, next;
   };
+  constexpr auto symbol_of = [](int level) {
+    const uint32_t size = uint32_t(level < 0 ? -level : level), sign = level < 0;
+    uint32_t token = size, extra = sign;
+    for (uint32_t c = 0; c < CATEGORIES.size() && size >= CATEGORIES[c].base; c++) {
+      token = FIRST_CATEGORY + c;
+      extra = (size - CATEGORIES[c].base) << 1 | sign;
+    }
+    return Symbol{token << 7 | extra << 12, size == 0 ? 1U << 11 : std::min(size, 2U)};
+  };
+  constexpr int LISTED = 100;  // nearly all levels are smaller
+  static constexpr auto SYMBOLS = [symbol_of] {
+    std::array<Symbol, 2 * LISTED + 1> list{};
+    for (int level = -LISTED; level <= LISTED; level++) {
+      list[size_t(level + LISTED)] = symbol_of(level);
+    }
+    return list;
+  }();
+  constexpr uint32_t CONTEXTS_OF_TYPE = 24;
+  const uint32_t base = type * CONTEXTS_OF_TYPE;
+  uint32_t next = uint32_t(above + left);
+  above = left = uint8_t(nonzero != 0);
+  const int end = std::max(first, 32 - std::countl_zero(nonzero));
   for (int i = first; i < end; i++) {
     const int level = levels[size_t(i)];
-    const uint32_t size = uint32_t(std::abs(level)), sign = level < 0;
-    // ZERO like the small levels: which of them it is cannot be predicted.
-    if (size < CATEGORIES[0].base) {
-      append(i, size, sign);
-    } else {
-      uint32_t category = 0;
-      while (category + 1 < CATEGORIES.size() && size >= CATEGORIES[category + 1].base) {
-        category++;
-      }
-      append(i, FIRST_CATEGORY + category, (size - CATEGORIES[category].base) << 1 | sign);
-    }
-    context = std::min(size, 2U);
-    after_zero = size == 0;
+    const Symbol symbol =
+        std::abs(level) <= LISTED ? SYMBOLS[size_t(level + LISTED)] : symbol_of(level);
+    const uint32_t record = base + PLACES[size_t(i)] + next + symbol.record;
+    counts_[record % counts_.size()]++;
+    *out++ = record;
+    next = symbol.next;
   }
   if (end < 16) {
-    append(end, END, 0);
+    const uint32_t record = (base + PLACES[size_t(end)] + next) | END << 7;
+    counts_[record]++;
+    *out++ = record;
   }
-  scratch.token_count = size_t(to - scratch.tokens.data());
+  return out;
 }
 
 void InterCoder::store_block(int bx, int by, const uint8_t* pixels) {

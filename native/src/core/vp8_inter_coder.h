@@ -91,7 +91,13 @@ class InterCoder {
     int bits;
     std::array<uint8_t, 11> probabilities;
   };
-  static const std::array<Category, 6> CATEGORIES;
+  static constexpr std::array<Category, 6> CATEGORIES = {
+      {{5, 1, {159}},
+       {7, 2, {165, 145}},
+       {11, 3, {173, 148, 140}},
+       {19, 4, {176, 155, 140, 135}},
+       {35, 5, {180, 157, 141, 134, 130}},
+       {67, 11, {254, 254, 243, 230, 196, 177, 153, 140, 133, 130, 129}}}};
 
   double predict_all(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                      std::span<const Motion> motion, Scratch& scratch);
@@ -105,8 +111,8 @@ class InterCoder {
                       int quantizer, Scratch& scratch);
   bool code_levels(int bx, bool has_chroma, const Planes& source, uint8_t* pixels,
                    Scratch& scratch);
-  void tokenize(const Coefficients& levels, uint32_t nonzero, int type, int first, uint8_t& above,
-                uint8_t& left, Scratch& scratch);
+  uint32_t* tokenize(const Coefficients& levels, uint32_t nonzero, uint32_t type, int first,
+                     uint8_t& above, uint8_t& left, uint32_t* out);
   void store_block(int bx, int by, const uint8_t* pixels);
   void filter(std::span<const uint8_t> active, int level);
   void extend_borders();

@@ -11,14 +11,6 @@
 
 namespace mouthpiece::vp8 {
 
-const std::array<InterCoder::Category, 6> InterCoder::CATEGORIES = {
-    {{5, 1, {159}},
-     {7, 2, {165, 145}},
-     {11, 3, {173, 148, 140}},
-     {19, 4, {176, 155, 140, 135}},
-     {35, 5, {180, 157, 141, 134, 130}},
-     {67, 11, {254, 254, 243, 230, 196, 177, 153, 140, 133, 130, 129}}}};
-
 namespace {
 
 /** Bits that a choice of probability p/256 costs, in 1/256. */
