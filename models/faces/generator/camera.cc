@@ -1,4 +1,4 @@
-// Rays, the spreading of light below skin, strands from back to front, and the camera's finish.
+// Rays, the spreading of light below skin, and strands from back to front.
 #include "camera.h"
 
 #include <atomic>
@@ -39,18 +39,6 @@ float hitEye(const Eye& eye, Vec3 ray) {
   const Vec3 w = kCamera - eye.centre;
   const float b = dot(w, ray), root = b * b - dot(w, w) + sq(eye.radius);
   return root > 0 ? -b - std::sqrt(root) : 1e9f;
-}
-
-/** Filmic tone curve, then sRGB. @returns 0 to 1 */
-Vec3 toneMap(Vec3 c) {
-  const auto curve = [](float x) {
-    // J. Hable's form by K. Narkowicz, softened: blacks are not crushed.
-    x = std::max(0.f, x * .80f);
-    x = x * (2.1f * x + .16f) / (x * (2.0f * x + .62f) + .16f);
-    x = clamp01(x);
-    return x <= .0031308f ? 12.92f * x : 1.055f * std::pow(x, 1 / 2.4f) - .055f;
-  };
-  return {curve(c.x), curve(c.y), curve(c.z)};
 }
 
 }  // namespace
@@ -227,31 +215,4 @@ void drawStrands(const std::vector<Strand>& strands, const Studio& studio,
       }
     }
   }
-}
-
-std::vector<unsigned char> develop(const Picture& picture, int samples, uint32_t seed) {
-  const int size = picture.size / samples;
-  std::vector<unsigned char> bytes(size_t(size) * size_t(size) * 3);
-  Random random(seed + 4000);
-  for (int y = 0; y < size; y++) {
-    for (int x = 0; x < size; x++) {
-      Vec3 sum{0, 0, 0};
-      for (int j = 0; j < samples; j++) {
-        for (int i = 0; i < samples; i++) {
-          sum = sum + toneMap(picture.colour[size_t(y * samples + j) * size_t(picture.size) +
-                                             size_t(x * samples + i)]);
-        }
-      }
-      sum = sum * (1.f / float(samples * samples));
-      // Grain: a little of each colour, more of all together.
-      const float grain = .0075f * random.normal();
-      const float c[3] = {sum.x, sum.y, sum.z};
-      for (size_t k = 0; k < 3; k++) {
-        const float value = c[k] + grain + .0025f * random.normal();
-        bytes[(size_t(y) * size_t(size) + size_t(x)) * 3 + k] =
-            static_cast<unsigned char>(clampTo(value * 255 + .5f, 0, 255));
-      }
-    }
-  }
-  return bytes;
 }
