@@ -12,7 +12,7 @@ Lamp lampAt(Vec3 centre, float width, float height, Vec3 radiance) {
 }
 
 Vec3 keyAt(const Character& c) {
-  return {6.1f * c.lightSide, 5.6f, 7.4f};
+  return {5.0f * c.lightSide, 4.1f, 8.2f};
 }
 
 float ggx(float nh, float rough) {
@@ -45,8 +45,8 @@ Vec3 keyDirectionOf(const Character& character) {
 Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_(hair) {
   // A soft box 0.5 m wide, a reflector on the other side, and a strip behind the shoulder.
   const float s = head.character().lightSide;
-  lamps_[0] = lampAt(keyAt(head.character()), 4.8f, 4.8f, Vec3{1.f, .935f, .86f} * 23.6f);
-  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.92f, .95f, 1.f} * .36f);
+  lamps_[0] = lampAt(keyAt(head.character()), 4.8f, 4.8f, Vec3{1.f, .935f, .86f} * 20.4f);
+  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.92f, .95f, 1.f} * .50f);
   lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 11.f);
   for (Lamp& lamp : lamps_) {
     lamp.radiance = lamp.radiance * head.character().exposure;
@@ -74,7 +74,10 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
                        int samples, Random& random) const {
   Lighting out;
   const Vec3 start = p + geometric * .004f;
-  const float through = hair_.light(p + n * .02f), around = hair_.ambient(p + n * .02f);
+  const Vec3 over = p + n * .02f;
+  const float through = hair_.light(over), around = hair_.ambient(over);
+  // Hair that hangs beside the face stands between it and the lamp behind.
+  const float behind = hair_.ambient(over + rimDirection() * .25f);
   for (size_t k = 0; k < lamps_.size(); k++) {
     const Lamp& lamp = lamps_[k];
     const int count = k == 0 ? samples : std::max(1, samples / 2);
@@ -100,7 +103,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
       const float weight = area * facing / (far * far * float(count)) *
                            (k == 0   ? through
                             : k == 1 ? .25f + .75f * around
-                                     : sq(around));
+                                     : sq(around * behind));
       out.diffuse = out.diffuse + lamp.radiance * wrapped * (weight / kPi);
       const float mirrored = std::min(k == 2 ? .016f : .16f, specularOf(fine, l, view, gloss));
       out.specular = out.specular + lamp.radiance * (mirrored * weight);
@@ -132,7 +135,7 @@ Lighting Studio::light(Vec3 p, Vec3 geometric, Vec3 n, Vec3 fine, Vec3 view, con
   }
   const float nv = clamp01(dot(fine, view));
   const Vec3 mirror = fine * (2 * dot(view, fine)) - view;
-  out.specular = out.specular + room(mirror) * (.35f * gloss.amount * around *
+  out.specular = out.specular + room(mirror) * (.35f * gloss.amount * sq(around) *
                                                 (.028f + .5f * std::pow(1 - nv, 5.f)));
   return out;
 }
