@@ -10,7 +10,7 @@ Vec3 irisAt(const Character& c, float u, float v, Vec3 key) {
                        .35f * noise({std::cos(a) * 34, std::sin(a) * 34, r * 4}) +
                        .20f * noise({std::cos(a) * 70, std::sin(a) * 70, r * 9});
   const float ragged = r + .10f * (noise({std::cos(a) * 9, std::sin(a) * 9, 4}) - .5f);
-  Vec3 iris = c.iris * (.35f + 1.15f * fibres) * mix(1.10f, .75f, r);
+  Vec3 iris = c.iris * (.02f + 1.45f * fibres) * mix(1.05f, .75f, r);
   iris = iris + Vec3{c.iris.x * 1.1f + .018f, c.iris.y * .85f + .006f, c.iris.z * .45f} *
                     (.7f * gaussian(ragged, .47f, .09f));
   // The cornea focuses the key lamp on the side away from it.
@@ -35,7 +35,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
-  Vec3 albedo = mix(Vec3{.50f, .475f, .46f}, Vec3{.50f, .34f, .31f}, clamp01(corner * 1.3f));
+  Vec3 albedo = mix(Vec3{.47f, .445f, .43f}, Vec3{.47f, .32f, .29f}, clamp01(corner * 1.3f));
   // Dark skin is exposed longer, and its whites are darker, too.
   albedo = albedo * (std::pow(c.exposure, -1.8f) * (1 - .12f * smoothstep(1.2f, 1.6f, c.exposure)));
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);

@@ -45,12 +45,12 @@ float browDensity(float t, float v, float side) {
 void addBrows(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   Random random(c.seed + 1000);
-  const int count = int(2100 * c.browThickness);
+  const int count = int(2300 * c.browThickness);
   const Vec3 eye = head.eyesAtRest()[1].centre;
   for (int side = -1; side <= 1; side += 2) {
     for (int i = 0; i < count; i++) {
       const float t = random.uniform(), x = eye.x - .180f + .350f * t;
-      const float half = .034f * c.browThickness * (1 - .66f * smoothstep(.40f, 1.f, t)) *
+      const float half = .037f * c.browThickness * (1 - .60f * smoothstep(.40f, 1.f, t)) *
                          (.72f + .28f * smoothstep(0.f, .30f, t));
       const float v = clampTo(random.normal() * .75f, -1.5f, 2.1f);
       Vec3 root, n;
@@ -66,11 +66,11 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
       // Those at the border are short, fine and light.
       const float edge = std::max(smoothstep(.6f, 1.8f, std::fabs(v)), smoothstep(.22f, 0, t));
-      const Vec3 tone = c.brow * (1.15f * std::exp((.30f + .30f * c.grey) * random.normal()));
+      const Vec3 tone = c.brow * (.95f * std::exp((.30f + .30f * c.grey) * random.normal()));
       addShort(out, root, n, along,
                .052f * random.between(.35f, 1.25f) * (1 - .3f * t) * (1 - .3f * edge), .12f,
                .00075f * random.between(.5f, 1.1f) * (1 - .3f * edge),
-               mix(tone, c.skin * .6f, .45f * edge), random);
+               mix(tone, c.skin * .6f, .55f * edge), random);
     }
   }
 }

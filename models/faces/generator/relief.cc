@@ -19,13 +19,12 @@ float aroundEyes(const Head& head, Vec3 p, float wobble) {
   const float a = c.age, side = p.x > 0 ? 1.f : -1.f;
   const Vec3 eye = head.eyesAtRest()[p.x > 0 ? 1 : 0].centre;
   const float ex = side * (p.x - eye.x), inner = head.innerCorner(), outer = head.outerCorner();
-  const float middle = .5f * (inner + outer), half = .5f * (outer - inner);
-  const float arch = std::sqrt(clamp01(1 - sq((ex - middle) / (1.25f * half))));
+  const LidFold fold = lidFoldAt(head, ex);
+  const float arch = fold.arch;
   const float x = clampTo(ex, inner, outer);
   float h = 0;
   const float above = p.y - eye.y - head.lid(true, x);
-  const float over = .024f + .016f * arch - .010f * a;
-  h -= c.lidCrease * .0105f * crease(above - over, .0085f) * smoothstep(0.f, .45f, arch);
+  h -= c.lidCrease * .0170f * crease(above - fold.over, .0085f) * smoothstep(0.f, .45f, arch);
   // Below: the edge of the bag, then lines that follow the lid.
   const float below = p.y - eye.y - head.lid(false, x);
   h -= (.0016f + .0050f * a) * crease(below + .052f + .02f * arch + wobble * .4f, .011f) * arch;
@@ -95,7 +94,7 @@ float foldsOf(const Head& head, Vec3 p) {
                     .070f * wander + .012f * (noise({p.x * 17, n * 7, 5}) - .5f);
     const float broken =
         smoothstep(.30f, .75f, noise({p.x * 4, n * 3, 3})) * (.5f + noise({p.x * 11, n * 9, 6}));
-    h -= (.0005f + .0058f * a) * crease(p.y - y, .0125f) * smoothstep(.46f, .20f, ax) * broken;
+    h -= (.0005f + .0040f * a) * crease(p.y - y, .0150f) * smoothstep(.46f, .20f, ax) * broken;
   }
   // Between the brows.
   h -= (.0003f + .0045f * a) * gaussian(ax, .055f + .1f * (p.y - .25f), .010f) *
@@ -118,6 +117,13 @@ float fineWrinkles(float a, Vec3 p) {
 }
 
 }  // namespace
+
+LidFold lidFoldAt(const Head& head, float x) {
+  const float inner = head.innerCorner(), outer = head.outerCorner();
+  const float from = (x - .5f * (inner + outer)) / (.625f * (outer - inner));
+  const float arch = std::sqrt(clamp01(1 - sq(from)));
+  return {arch, .024f + .016f * arch - .010f * head.character().age};
+}
 
 float scattered(Vec3 p, float radius) {
   const int X = int(std::floor(p.x)), Y = int(std::floor(p.y)), Z = int(std::floor(p.z));

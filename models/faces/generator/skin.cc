@@ -21,8 +21,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       .42f * at.masks[1];
   // Blood vessels show through in patches of every size.
   const float patches =
-      .60f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .80f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
-      .70f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+      .60f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .55f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
+      .50f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
   const float red = blood * c.blush + patches * (.55f + .45f * c.blush);
   albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(red, -.55f, 1.f));
   // The rest of the colour is not even, either: some of it is yellower.
@@ -43,11 +43,16 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       albedo = mix(albedo, albedo * Vec3{.58f, .46f, .43f},
                    c.makeup * smoothstep(-.005f, .01f, above) * smoothstep(.10f, .02f, above) *
                        smoothstep(.21f, .13f, std::fabs(x)));
+      // The fold over the lid is in shadow.
+      const LidFold fold = lidFoldAt(head, x);
+      albedo =
+          mix(albedo, albedo * Vec3{.52f, .40f, .36f},
+              c.lidCrease * gaussian(above, fold.over, .0075f) * smoothstep(.1f, .6f, fold.arch));
       // Lid margins are pink. The roots of the lashes darken the line above them.
       const float edge = length(w) - head.eyesAtRest()[1].radius;
       albedo = mix(albedo, albedo * Vec3{.98f, .70f, .66f}, smoothstep(.016f, .002f, edge) * .7f);
       albedo = mix(albedo, Vec3{.02f, .012f, .01f},
-                   gaussian(above, .004f, .010f) * (.35f + .3f * c.lashes) *
+                   gaussian(above, .004f, .011f) * std::min(.95f, .46f + .34f * c.lashes) *
                        smoothstep(head.outerCorner() + .02f, head.outerCorner() - .03f, x) *
                        smoothstep(head.innerCorner() + .01f, head.innerCorner() + .08f, x));
     }
@@ -87,7 +92,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const float above = p.y - head.lips().seam(p.x);
   const float seam = gaussian(above, 0, .022f), over = smoothstep(-.01f, .02f, above);
   const Vec3 shade =
-      lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.08f, .12f, .12f}, over) -
+      lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.20f, .25f, .25f}, over) -
               Vec3{.04f, .06f, .06f} * seam);
   albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
   // Where the lips meet and behind, it is dark and red.
@@ -121,7 +126,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   };
   const Vec3 gradient{slope({e, 0, 0}), slope({0, e, 0}), slope({0, 0, e})};
   // Less light reaches the bottom of pores and folds, and what does is redder.
-  const float cavity = clampTo(mix(70.f, 34.f, lip) * here.fine + 16 * here.folds, -.34f, .06f);
+  const float cavity = clampTo(mix(54.f, 34.f, lip) * here.fine + 21 * here.folds, -.40f, .06f);
   out.albedo = out.albedo * (Vec3{1, 1, 1} + Vec3{.85f, 1.05f, 1.1f} * cavity);
   const auto bumped = [&](float amount) {
     const Vec3 g = gradient * amount;
@@ -147,8 +152,8 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   if (isFace && margin > 0) {
     gloss = {mix(gloss.rough1, .34f, margin), .3f, .5f, mix(gloss.amount, .8f, margin)};
   }
-  const Lighting light = studio.light(at.at, at.normal, bumped(.80f),
-                                      bumped(mix(1.15f, .62f, dark)), view, gloss, samples, random);
+  const Lighting light = studio.light(at.at, at.normal, bumped(.80f), bumped(mix(.90f, .62f, dark)),
+                                      view, gloss, samples, random);
   // Closed lips touch: what the rays find between them is not a hole.
   const float inside = smoothstep(.2f, .7f, at.masks[2]);
   out.diffuse = light.diffuse + Vec3{1, .85f, .82f} * (c.lipLine * inside);
@@ -181,6 +186,6 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .06f);
   // Fine hairs catch light at the outline.
   const float graze = std::pow(1 - clamp01(dot(at.normal, view)), 4.f);
-  out.added = out.added + c.skin * (light.diffuse * (graze * .12f));
+  out.added = out.added + c.skin * (light.diffuse * (graze * .07f));
   return out;
 }

@@ -22,6 +22,14 @@ inline Vec3 scrambled(Vec3 p) {
 /** @returns how near the closest of some scattered points is: 1 at one, 0 away from all */
 float scattered(Vec3 p, float radius);
 
+/** The fold of the upper lid. */
+struct LidFold {
+  /** 1 in the middle of the eye to 0 beyond its corners; how far the fold lies above the lid. */
+  float arch, over;
+};
+/** @param x from the eye's centre, outwards positive */
+LidFold lidFoldAt(const Head& head, float x);
+
 /** The surface's height above the mesh, decimetres; p in the head's coordinates. */
 struct Relief {
   /** Folds and wrinkles; pores and fine lines. */
