@@ -42,8 +42,8 @@ Character ava() {
   c.seed = 11;
   c.room = {.window = -.92f, .plant = .88f};
   c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .06f};
-  c.smile = .032f;
-  c.smirk = .15f;
+  c.smile = .025f;
+  c.smirk = .05f;
   c.roll = .018f;
   c.browHeight = -.016f;
   c.browAngle = -.026f;
@@ -87,8 +87,8 @@ Character noah() {
   c.seed = 22;
   c.room = {.window = -1.02f, .shelf = .86f};
   c.expression = {.calm = .012f, .cheeks = .020f, .uneven = -.08f};
-  c.smile = .030f;
-  c.smirk = -0.25f;
+  c.smile = .023f;
+  c.smirk = -.05f;
   c.bow = 0;
   c.roll = -0.015f;
   c.browHeight = -.036f;
@@ -100,7 +100,7 @@ Character mei() {
   Character c{.id = "mei"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.12f,
-              .mouthWidth = 1.14f,
+              .mouthWidth = 1.08f,
               .lowerLip = .92f,
               .cheekbones = -.01f,
               .jawTaper = .035f,
@@ -112,7 +112,7 @@ Character mei() {
               .shoulders = 1.70f};
   c.browThickness = .8f;
   c.age = .10f;
-  c.freckles = .14f;
+  c.freckles = .05f;
   c.skin = {.61f, .352f, .252f};
   c.lips = {.45f, .14f, .135f};
   c.iris = {.085f, .045f, .022f};
@@ -129,16 +129,16 @@ Character mei() {
   c.backdropLight = {.42f, .52f, .50f};
   c.backdropDark = {.12f, .17f, .17f};
   c.yaw = .03f;
-  c.lidCrease = .45f;
+  c.lidCrease = .75f;
   c.hairline = -.04f;
   c.hairFall = -.70f;
-  c.exposure = .90f;
+  c.exposure = .97f;
   c.seed = 33;
   c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
   c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.06f};
-  c.smile = .054f;
+  c.smile = .042f;
   c.lipLine = .33f;
-  c.smirk = -.1f;
+  c.smirk = -.05f;
   c.roll = -0.018f;
   c.browHeight = .005f;
   c.browAngle = -.018f;
@@ -150,7 +150,7 @@ Character samuel() {
   Character c{.id = "samuel"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.02f,
-              .mouthWidth = 1.12f,
+              .mouthWidth = 1.06f,
               .upperLip = .92f,
               .lowerLip = .76f,
               .cheekbones = .01f,
@@ -164,7 +164,7 @@ Character samuel() {
               .shoulders = 1.97f};
   c.browThickness = 1.1f;
   c.skin = {.188f, .091f, .056f};
-  c.lips = {.140f, .052f, .044f};
+  c.lips = {.128f, .046f, .039f};
   c.iris = {.045f, .022f, .012f};
   c.blush = .5f;
   c.gloss = .95f;
@@ -185,8 +185,8 @@ Character samuel() {
   c.lipLine = .33f;
   c.room = {.lamp = .74f, .picture = -.72f};
   c.expression = {.calm = .010f, .cheeks = .020f, .uneven = .08f};
-  c.smile = .036f;
-  c.smirk = .15f;
+  c.smile = .028f;
+  c.smirk = .05f;
   c.roll = .012f;
   c.browHeight = -.036f;
   c.browArch = .8f;
@@ -236,8 +236,8 @@ Character priya() {
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
   c.expression = {.calm = .014f, .cheeks = .022f, .uneven = .09f};
-  c.smile = .028f;
-  c.smirk = .1f;
+  c.smile = .022f;
+  c.smirk = .05f;
   c.roll = .021f;
   c.browHeight = -.018f;
   c.browAngle = -.024f;
@@ -263,9 +263,9 @@ Character walter() {
   c.skin = {.62f, .352f, .268f};
   c.lips = {.43f, .185f, .170f};
   c.iris = {.10f, .15f, .18f};
-  c.hairRoot = {.22f, .215f, .21f};
-  c.hairTip = {.40f, .39f, .38f};
-  c.brow = {.19f, .18f, .17f};
+  c.hairRoot = {.235f, .22f, .20f};
+  c.hairTip = {.43f, .41f, .385f};
+  c.brow = {.20f, .18f, .155f};
   c.grey = 1;
   c.cloth = {.20f, .24f, .17f};
   c.clothes = Clothes::kTurtleneck;
@@ -279,8 +279,8 @@ Character walter() {
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
   c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .10f};
-  c.smile = .036f;
-  c.smirk = .15f;
+  c.smile = .028f;
+  c.smirk = .05f;
   c.roll = -0.012f;
   c.browHeight = -.026f;
   c.browArch = .8f;
@@ -301,8 +301,8 @@ Character ruth() {
   c.skin = {.64f, .375f, .285f};
   c.lips = {.46f, .20f, .19f};
   c.iris = {.16f, .22f, .26f};
-  c.hairRoot = {.27f, .265f, .26f};
-  c.hairTip = {.46f, .45f, .44f};
+  c.hairRoot = {.20f, .192f, .183f};
+  c.hairTip = {.34f, .327f, .31f};
   c.brow = {.20f, .18f, .16f};
   c.grey = 1;
   c.cloth = {.10f, .17f, .16f};
@@ -322,8 +322,8 @@ Character ruth() {
   c.seed = 55;
   c.room = {.shelf = -.82f, .lamp = .78f};
   c.expression = {.calm = .024f, .cheeks = .030f, .uneven = -.08f};
-  c.smile = .036f;
-  c.smirk = -0.2f;
+  c.smile = .028f;
+  c.smirk = -.05f;
   c.roll = .018f;
   return c;
 }
@@ -367,8 +367,8 @@ Character amara() {
   c.lipLine = .5f;
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
   c.expression = {.calm = 0, .cheeks = .024f, .uneven = .07f};
-  c.smile = .033f;
-  c.smirk = .1f;
+  c.smile = .025f;
+  c.smirk = .05f;
   c.roll = -0.018f;
   c.browHeight = -.002f;
   c.browAngle = -.020f;

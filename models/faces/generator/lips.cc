@@ -77,7 +77,7 @@ float LipOutline::reach(float x, bool isUpper) const {
 
 float LipOutline::share(float x, float y) const {
   const float above = y - seam(x);
-  const float soft = .016f, out = std::fabs(x - middle_) / half_;
+  const float soft = .021f, out = std::fabs(x - middle_) / half_;
   const float edge = reach(x, above > 0) + .004f - soft * smoothstep(.94f, 1.05f, out);
   return smoothstep(edge + soft, edge - soft, std::fabs(above));
 }

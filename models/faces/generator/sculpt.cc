@@ -4,6 +4,9 @@
 
 namespace {
 
+/** How far the mouth is moved back: those of MakeHuman stand out. Decimetres. */
+constexpr float kMuzzle = .038f;
+
 /** 1 on the face and the front half of the skull, 0 behind the ears. */
 float inFront(float z) {
   return smoothstep(-.55f, -.05f, z);
@@ -91,6 +94,8 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     p = p + Vec3{0, -ridge, .6f * ridge};
     const float mouth =
         smoothstep(.48f, .16f, ax) * gaussian(p.y, mouthAt, .16f) * smoothstep(.1f, .4f, p.z);
+    p.z -= kMuzzle * gaussian(ax, 0, .26f) * gaussian(p.y, mouthAt + .02f, .19f) *
+           smoothstep(.1f, .4f, p.z);
     p.x *= 1 + (s.mouthWidth - 1) * mouth;
     p.y += ((p.y > mouthAt ? s.upperLip : s.lowerLip) - 1) * (p.y - mouthAt) * mouth;
     reshapeNose(s, noseAt, mouthAt, tipAt, p);
