@@ -364,7 +364,7 @@ Character amara() {
   c.exposure = 1.72f;
   c.hairline = -.06f;
   c.seed = 88;
-  c.lipLine = .5f;
+  c.lipLine = .62f;
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
   c.expression = {.calm = 0, .cheeks = .024f, .uneven = .07f};
   c.smile = .025f;

@@ -4,15 +4,15 @@
 
 namespace {
 
-/** The contrast, the grey that it keeps, and what becomes black. */
-constexpr float kContrast = 1.20f, kGrey = .42f, kBlack = .012f;
+/** The contrast, the grey that it keeps, and the haze of the lens, which keeps eyes from black. */
+constexpr float kContrast = 1.14f, kGrey = .42f, kHaze = .008f;
 /** Sharpening: its radius in pixels of a picture of 1024, and its amount. */
-constexpr float kSharpRadius = 1.4f, kSharp = .5f;
+constexpr float kSharpRadius = 1.4f, kSharp = .4f;
 /** The same of the contrast of what is larger. */
-constexpr float kLocalRadius = 10, kLocal = .15f;
+constexpr float kLocalRadius = 10, kLocal = .10f;
 /** How much of the contrast is by colour, which makes colours stronger; the rest is by brightness.
  */
-constexpr float kByColour = .65f;
+constexpr float kByColour = .55f;
 constexpr float kGrain = .0075f, kColourGrain = .0025f;
 
 /** A curve with a shoulder, then sRGB. @returns 0 to 1 */
@@ -26,7 +26,7 @@ float curve(float x) {
 
 /** Contrast about a grey that stays. @param x 0 to 1 */
 float contrast(float x) {
-  x = clamp01((x - kBlack) / (1 - kBlack));
+  x = clamp01((x + kHaze) / (1 + kHaze));
   return x < kGrey ? kGrey * std::pow(x / kGrey, kContrast)
                    : 1 - (1 - kGrey) * std::pow((1 - x) / (1 - kGrey), kContrast);
 }

@@ -66,7 +66,7 @@ void addBrows(const Head& head, std::vector<Strand>& out) {
           normalize({float(side) * (.35f + t), up - .75f * smoothstep(.55f, 1, t), 0});
       // Those at the border are short, fine and light.
       const float edge = std::max(smoothstep(.6f, 1.8f, std::fabs(v)), smoothstep(.22f, 0, t));
-      const Vec3 tone = c.brow * (.95f * std::exp((.30f + .30f * c.grey) * random.normal()));
+      const Vec3 tone = c.brow * (1.02f * std::exp((.30f + .30f * c.grey) * random.normal()));
       addShort(out, root, n, along,
                .052f * random.between(.35f, 1.25f) * (1 - .3f * t) * (1 - .3f * edge), .12f,
                .00075f * random.between(.5f, 1.1f) * (1 - .3f * edge),

@@ -52,7 +52,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       const float edge = length(w) - head.eyesAtRest()[1].radius;
       albedo = mix(albedo, albedo * Vec3{.98f, .70f, .66f}, smoothstep(.016f, .002f, edge) * .7f);
       albedo = mix(albedo, Vec3{.02f, .012f, .01f},
-                   gaussian(above, .004f, .011f) * std::min(.95f, .46f + .34f * c.lashes) *
+                   gaussian(above, .004f, .011f) * (.38f + .32f * c.lashes) *
                        smoothstep(head.outerCorner() + .02f, head.outerCorner() - .03f, x) *
                        smoothstep(head.innerCorner() + .01f, head.innerCorner() + .08f, x));
     }
