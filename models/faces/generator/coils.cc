@@ -89,12 +89,11 @@ bool isOverForehead(const Head& head, const std::vector<Vec3>& axis) {
   });
 }
 
-/** @returns whether a curl stands out above the others or beside them */
+/** @returns whether a curl stands out above the others */
 bool standsUp(const Head& head, const std::vector<Vec3>& axis) {
   const float highest = head.landmarks().crown + .34f;
-  return std::any_of(axis.begin(), axis.end(), [&](Vec3 p) {
-    return p.y > highest - .40f * sq(p.x) || (p.y > .25f && std::fabs(p.x) > 1.2f);
-  });
+  return std::any_of(axis.begin(), axis.end(),
+                     [&](Vec3 p) { return p.y > highest - .40f * sq(p.x); });
 }
 
 Vec3 at(const std::vector<Vec3>& line, float t) {

@@ -5,11 +5,11 @@
 namespace {
 
 /** The contrast, the grey that it keeps, and the haze of the lens, which keeps eyes from black. */
-constexpr float kContrast = 1.14f, kGrey = .42f, kHaze = .008f;
+constexpr float kContrast = 1.07f, kGrey = .42f, kHaze = .008f;
 /** Sharpening: its radius in pixels of a picture of 1024, and its amount. */
-constexpr float kSharpRadius = 1.4f, kSharp = .4f;
+constexpr float kSharpRadius = 1.4f, kSharp = .15f;
 /** The same of the contrast of what is larger. */
-constexpr float kLocalRadius = 10, kLocal = .10f;
+constexpr float kLocalRadius = 10, kLocal = .05f;
 /** How much of the contrast is by colour, which makes colours stronger; the rest is by brightness.
  */
 constexpr float kByColour = .55f;

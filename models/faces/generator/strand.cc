@@ -19,11 +19,11 @@ Vec3 shadeStrand(const Studio& studio, const HairOcclusion& hair, Vec3 p, Vec3 t
   if (onSkin) {
     return col * .8f;
   }
-  const Vec3 tint = mix(colour, Vec3{1, 1, 1}, .13f);
+  const Vec3 tint = mix(colour, Vec3{1, 1, 1}, .10f);
   const Vec3 warm{std::min(.75f, colour.x * 3.2f), std::min(.75f, colour.y * 3.2f),
                   std::min(.75f, colour.z * 3.2f)};
-  col = col + kKey * tint * (.32f * gloss * lobe(key, .06f, 120.f) * light);
-  col = col + kKey * warm * (.30f * gloss * lobe(key, -.10f, 26.f) * light);
+  col = col + kKey * tint * (.20f * gloss * lobe(key, .06f, 110.f) * light);
+  col = col + kKey * warm * (.26f * gloss * lobe(key, -.10f, 20.f) * light);
   // Transmission of light from behind.
   const float behind = clamp01(-dot(view, studio.rimDirection()) * .5f + .5f);
   col = col + kRim * (colour * 1.6f + Vec3{.014f, .014f, .014f}) *
