@@ -231,7 +231,7 @@ Character priya() {
   c.hairBehind = -1;
   c.hairline = -.10f;
   c.lightSide = 1;
-  c.lipLine = .5f;
+  c.lipLine = .62f;
   c.exposure = 1.06f;
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
