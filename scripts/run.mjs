@@ -36,21 +36,25 @@ const COMPILE_CACHE = path.join(ROOT, 'node_modules/.cache/compile');
 const step = (name, ...args) => ({ name, args: [...NODE_FLAGS, ...args] });
 
 /** The static checks of each npm script, in lanes (steps.mjs). */
+const NATIVE_LINT = step('native lint', 'scripts/lint-native.mjs');
+const LINT = [
+  step('lint', 'node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet'),
+  step('dead code', 'node_modules/knip/bin/knip.js', '--no-progress'),
+  step('format', 'scripts/format.mjs', '--check'),
+];
 const CHECKS = {
   typecheck: [[step('types', 'node_modules/typescript/bin/tsc', '-p', '.')]],
-  lint: [
-    [step('native lint', 'scripts/lint-native.mjs')],
-    [
-      step('lint', 'node_modules/oxlint/bin/oxlint', '--type-aware', '--quiet'),
-      step('dead code', 'node_modules/knip/bin/knip.js', '--no-progress'),
-      step('format', 'scripts/format.mjs', '--check'),
-    ],
-  ],
+  lint: [[NATIVE_LINT], LINT],
 };
 
-/** The steps of `npm run test:deep`, one after the other: most of them need the machine. */
+/**
+ * The steps of `npm run test:deep`, one after the other: most of them need the machine. clang-tidy
+ * takes two minutes of a core in a fresh clone: beside the tests it would take them from jobs of
+ * the lowest priority, which tests wait for.
+ */
 const DEEP_STEPS = [
   [
+    NATIVE_LINT,
     step('deep tests', VITEST, 'run', '--project', 'deep'),
     step('deep fuzzing', 'test/fuzz/main.ts', '--fixed', '4', '--seed', '2', '--fresh'),
   ],
@@ -77,7 +81,7 @@ function testSteps(filters) {
   }
   const tests = [step('tests', VITEST, 'run', '--project', '!deep', '--project', '!waiting')];
   const waiting = [step('waiting tests', VITEST, 'run', '--project', 'waiting')];
-  const beside = [...CHECKS.typecheck.flat(), ...CHECKS.lint.flat()];
+  const beside = [...CHECKS.typecheck.flat(), ...LINT];
   return [
     tests,
     waiting.map((one) => ({ ...one, isBackground: true })),
