@@ -10,9 +10,12 @@ import {
   INNER_MIDDLES,
   LOWER_INNER,
   UPPER_INNER,
+  type EyeIndices,
   type Landmarks,
+  LEFT_EYE,
   px,
   py,
+  RIGHT_EYE,
 } from '../detect/landmarks.ts';
 import { noiseSource } from '../imaging/noise.ts';
 import { MouthFrame } from './mouth-frame.ts';
@@ -125,11 +128,6 @@ const COLOURED_GAP: readonly [number, number] = [0.06, 0.15];
 const NEUTRAL_WIDTH = 0.57;
 const NARROWED = 0.5;
 const MOST_NARROW = 0.2;
-/** Margins and corners of the eyes: vertices of FaceMesh. */
-const EYES = [
-  { upper: 159, lower: 145, left: 33, right: 133 },
-  { upper: 386, lower: 374, left: 362, right: 263 },
-] as const;
 /** Opening of an eye, share of its width: calm, and narrowed by a smile. */
 const NARROWED_EYES: readonly [number, number] = [0.355, 0.305];
 /**
@@ -168,9 +166,9 @@ export const narrowing = (width: number): number =>
  * smile at all contradicts them.
  */
 export function smilingEyes(points: Landmarks): number {
-  const opening = ({ upper, lower, left, right }: (typeof EYES)[number]): number =>
-    span(points, upper, lower) / Math.max(1, span(points, left, right));
-  return smoothstep(...NARROWED_EYES, Math.min(...EYES.map(opening)));
+  const opening = ({ upper, lower, outer, inner }: EyeIndices): number =>
+    span(points, upper[3]!, lower[3]!) / Math.max(1, span(points, outer, inner));
+  return smoothstep(...NARROWED_EYES, Math.min(opening(LEFT_EYE), opening(RIGHT_EYE)));
 }
 
 const span = (points: Landmarks, from: number, to: number): number =>
