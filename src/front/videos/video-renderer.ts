@@ -20,8 +20,11 @@ import type { StaticRecord } from './video-records.ts';
  * own and about 60 MB.
  */
 export const VIDEOS_A_THREAD = 4;
-/** A rendering that is ten times slower than real time hangs. */
-const renderDeadlineMs = (seconds: number): number => 60_000 + Math.ceil(seconds) * 10_000;
+/**
+ * A rendering that is ten times slower than real time hangs. It may take minutes to begin: beside
+ * three busy threads of usual priority, a thread of the lowest gets half a percent of its core.
+ */
+const renderDeadlineMs = (seconds: number): number => 300_000 + Math.ceil(seconds) * 10_000;
 
 /** One rendering. */
 export interface RenderJob {

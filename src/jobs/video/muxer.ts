@@ -147,9 +147,10 @@ export class Muxer {
     await this.#mp4.finalize();
   }
 
-  /** Abandons both outputs. */
+  /** Abandons the outputs that are not complete. */
   async cancel(): Promise<void> {
-    await Promise.allSettled([this.#hls.cancel(), this.#mp4.cancel()]);
+    const open = [this.#hls, this.#mp4].filter(({ state }) => state !== 'finalized');
+    await Promise.allSettled(open.map((output) => output.cancel()));
   }
 
   /** The HLS output. A fragment begins at each key frame. */

@@ -51,18 +51,20 @@ export default async function renderTask({
   stop,
   ...options
 }: RenderTask): Promise<RenderResult> {
-  const send = (piece: RenderedPiece): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const onClose = (): void => {
-        reject(new Error('the receiver of the rendered video closed its port'));
-      };
-      port.once('close', onClose);
-      port.once('message', () => {
-        port.off('close', onClose);
-        resolve();
-      });
-      port.postMessage(piece);
+  // From the start: the port may close while a frame is drawn, and tells that only once.
+  const closed = new Promise<never>((_, reject) => {
+    port.once('close', () => {
+      reject(new Error('the receiver of the rendered video closed its port'));
     });
+  });
+  closed.catch(() => {});
+  const send = async (piece: RenderedPiece): Promise<void> => {
+    const stored = new Promise((resolve) => {
+      port.once('message', resolve);
+    });
+    port.postMessage(piece);
+    await Promise.race([stored, closed]);
+  };
   try {
     model ??= SpeechModel.load({ maxBatch: 1 });
     await renderVideo({

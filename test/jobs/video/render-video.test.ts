@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 import { afterAll, beforeAll, test } from 'vitest';
 import {
   inspectAudio,
@@ -20,6 +21,7 @@ import {
   segmentName,
 } from '../../../src/jobs/video/hls.ts';
 import { renderVideo } from '../../../src/jobs/video/render-video.ts';
+import renderTask from '../../../src/jobs/video/render-video-task.ts';
 import { FPS, FRAME_MS } from '../../../src/media/timeline.ts';
 import { SpeechModel } from '../../../src/pipeline/inference/speech-model.ts';
 import { closestLips, findMouth, locate } from '../../harness/lipsync.ts';
@@ -201,6 +203,23 @@ test('one sample gives one frame', async () => {
  * service accepts; it takes two minutes.
  */
 const SYNC_SECONDS = Number(process.env['TEST_STATIC_SECONDS'] ?? 32);
+
+test('a task whose receiver goes away before the first piece ends, and holds no thread', async () => {
+  const { port1, port2 } = new MessageChannel();
+  const task = renderTask({
+    audio: { bytes: Buffer.alloc(32_000), format: 'pcm16', rate: 16_000, channels: 1 },
+    face,
+    emotion: 0,
+    motion: 'natural',
+    startFrame: 0,
+    seed: 7,
+    frames: 10, // one segment: all pieces come after the last frame
+    mp4File: path.join(folder, 'unwanted.mp4'),
+    port: port2,
+  });
+  port1.close();
+  await assert.rejects(task, /closed its port/);
+});
 
 test('lips and sound are in sync at start and end; the mouth is closed when nobody speaks', async () => {
   const quietMs = SYNC_SECONDS * 1000 - 1200 - 2 * speech.durationMs;
