@@ -100,7 +100,7 @@ constexpr float BLUNT = .18f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
-constexpr float ROUND_OPENING = .016f;
+constexpr float ROUND_OPENING = .022f;
 /** Share of the narrowing of rounded lips that comes as soon as their shape is round. */
 constexpr float NARROWED = .6f;
 /** What the lips' rounding is when their shape is that of rounded lips. */
@@ -184,7 +184,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
       std::clamp(-c.narrowing * std::max(std::pow(a.round, 1.5f) * (1 - set), NARROWED * rounding) +
                      .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
-                     .07f * std::max(0.f, mood.smile) - .01f * a.press + .08f * a.tuck -
+                     .07f * std::max(0.f, mood.smile) - .01f * a.press + .01f * a.tuck -
                      (.08f + .045f * smiling) * (1 - cheer) * a.jaw -
                      .04f * smiling * (1 - cheer) * a.open + CHEER_WIDE * cheer * parts,
                  -.6f, .3f);

@@ -10,7 +10,7 @@ namespace {
 /** Share of the movement of the upper lip's inner edge that its outer edge follows. */
 constexpr float UPPER_FOLLOWS = .75f;
 /** Height of the opening of rounded lips, share of its width. */
-constexpr float OPENING = .44f;
+constexpr float OPENING = .36f;
 /** Share of the opening that is above the line between the closed lips. */
 constexpr float ABOVE = .30f;
 /** Its upper edge is arched: it has this share of the height at each place. */

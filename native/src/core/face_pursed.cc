@@ -19,7 +19,7 @@ constexpr float ALONG = .07f;
 constexpr float TOUCH = .05f, CORNER = .10f;
 /** How much darker the line between them is beside the opening, and its width, share of the reach.
  */
-constexpr float LINE = .30f, LINE_REACH = .5f;
+constexpr float LINE = .18f, LINE_REACH = .5f;
 /**
  * The line's reach is this share of a lip's thickness, in the middle and at the corners, and within
  * these shares of face height.
