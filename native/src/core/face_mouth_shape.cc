@@ -95,8 +95,15 @@ constexpr float SET = .6f, SMILING = .1f;
  * go down looked like a snarl.
  */
 constexpr float CHEER_WIDE = .05f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
-/** A dropped jaw keeps this share of the opening's half width closed at each corner. */
-constexpr float BLUNT = .18f;
+/**
+ * A dropped jaw arches the line between the lips: how far it lowers the corners, share of the
+ * face's height; how much of that comes near them alone, which leaves the middle straight; and the
+ * share of the opening's half width that stays closed at each corner. Of a calm face, and of one
+ * that speaks with a smile: that opens along its smile, and an arch cuts its corners off.
+ */
+constexpr std::array<float, 2> ARCH{.165f, .125f}, STRAIGHT{.1f, .8f}, BLUNT{.26f, .18f};
+/** From this jaw on no more of the opening stays closed: the line between the lips would show. */
+constexpr float BLUNTEST = .65f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
@@ -213,7 +220,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float parting =
       std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
                      std::max(parted, a.wide)) -
-                     .26f * a.tuck - BLUNT * a.jaw,
+                     .26f * a.tuck - mix(BLUNT[0], BLUNT[1], cheer) * std::min(a.jaw, BLUNTEST),
                  .4f, 1.f);
   const Pucker pucker(c, fh, rounding, aperture);
   const float half_opening = pucker.half_opening(corner * parting), inner = half_opening / corner,
@@ -226,6 +233,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, 1.1f * a.jaw, .75f * a.open}));
 
+  const float arch = mix(ARCH[0], ARCH[1], cheer),
+              straight = mix(STRAIGHT[0], STRAIGHT[1], cheer) * a.jaw;
   // A dropped jaw rounds the ends of the opening.
   const float oval = clamp01(1.3f * a.jaw);
 
@@ -266,8 +275,8 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                 around = rounded(mix(mix(ALMOND(ro), BOWL(ro), a.jaw), ELLIPSE(ro), oval), ro,
                                  steepest * outer / inner);
     const float ends = r < 1 ? r * r : std::exp(-(r - 1) * (r - 1) / .3f);
-    const float bowed = r < 1 ? r * r * mix(1, r, .8f * a.jaw) : ends;
-    const float line = bowed * .125f * fh * a.jaw * parted * (1 - set) * model.asset.limits.open *
+    const float bowed = r < 1 ? r * r * mix(1, r, straight) : ends;
+    const float line = bowed * arch * fh * a.jaw * parted * (1 - set) * model.asset.limits.open *
                            (1 - CHEER_KEEPS * cheer) -
                        ends * CHEER_LIFT * fh * cheer * parts +
                        ends * (.5f * set * std::min(0.f, c.smile) - .03f * wn * a.wide -

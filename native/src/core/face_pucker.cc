@@ -9,8 +9,8 @@ namespace {
 
 /** Share of the movement of the upper lip's inner edge that its outer edge follows. */
 constexpr float UPPER_FOLLOWS = .75f;
-/** Height of the opening of rounded lips, share of its width. */
-constexpr float OPENING = .36f;
+/** Height of the opening of rounded lips, share of its width; least width, share of the lips'. */
+constexpr float OPENING = .36f, LEAST_OPEN = .52f;
 /** Share of the opening that is above the line between the closed lips. */
 constexpr float ABOVE = .30f;
 /** Its upper edge is arched: it has this share of the height at each place. */
@@ -57,7 +57,7 @@ Pucker::Pucker(const Contours& c, float face_height, float amount, float apertur
 }
 
 float Pucker::half_opening(float half) const {
-  return mix(half, std::min(half, std::max(.3f * half, aperture_ / (2 * OPENING))), amount_);
+  return mix(half, std::min(half, std::max(LEAST_OPEN * half, aperture_ / (2 * OPENING))), amount_);
 }
 
 float Pucker::moved_line(const Place& at) const {
