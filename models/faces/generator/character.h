@@ -2,8 +2,8 @@
 #pragma once
 #include "vec.h"
 
-enum class Hair { kShort, kLong, kBob, kAfro, kReceding, kCurls };
-enum class Clothes { kCrew, kTurtleneck, kShirt, kBlazer };
+enum class Hair { kShort, kPixie, kLong, kBob, kAfro, kCurls };
+enum class Clothes { kCrew, kVneck };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */
 struct Sculpt {
@@ -69,13 +69,15 @@ struct Character {
   /** How deep the fold over the upper lid is. */
   float lidCrease = 1;
   Clothes clothes = Clothes::kCrew;
+  /** Whether a T-shirt, of the second colour, is seen below the neckline. */
+  bool undershirt = false;
   bool glasses = false;
   uint32_t seed = 1;
   Sculpt sculpt{};
   Expression expression{};
   Room room{};
-  /** Height of the corners of the mouth over its middle, decimetres; their difference, a share. */
-  float smile = .01f, smirk = 0;
+  /** Height of the corners of the mouth over its middle, decimetres. */
+  float smile = .01f;
   /** How deep the edge of the upper lip dips below the nose; less below a moustache. */
   float bow = 1;
   /** Turn of the head, radians. */

@@ -13,7 +13,7 @@ Character ava() {
               .cheekbones = -.015f,
               .jawTaper = .085f,
               .chinTaper = .03f,
-              .upperLid = -.008f,
+              .upperLid = .012f,
               .cheeks = .018f,
               .hollows = .010f,
               .noseLength = -.010f,
@@ -41,9 +41,8 @@ Character ava() {
   c.hairline = -.10f;
   c.seed = 11;
   c.room = {.window = -.92f, .plant = .88f};
-  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .06f};
-  c.smile = .025f;
-  c.smirk = .05f;
+  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .030f};
+  c.smile = .034f;
   c.roll = .018f;
   c.browHeight = -.016f;
   c.browAngle = -.026f;
@@ -52,14 +51,15 @@ Character ava() {
 
 Character noah() {
   Character c{.id = "noah"};
-  c.sculpt = {.faceWidth = .98f,
+  c.sculpt = {.faceWidth = .965f,
               .eyeSize = 1.04f,
               .mouthWidth = 1.12f,
               .upperLip = 1.08f,
               .lowerLip = .78f,
-              .jawTaper = -.01f,
+              .jawTaper = .015f,
               .chinTaper = -.04f,
-              .upperLid = -.005f,
+              .upperLid = -.010f,
+              .chinLength = .035f,
               .hollows = .025f,
               .noseTip = .070f,
               .noseLength = .020f,
@@ -75,8 +75,8 @@ Character noah() {
   c.hairTip = {.095f, .056f, .032f};
   c.brow = {.035f, .021f, .013f};
   c.hairAmount = .8f;
-  c.cloth = {.055f, .105f, .185f};
-  c.clothes = Clothes::kShirt;
+  c.cloth = {.050f, .080f, .135f};
+  c.clothes = Clothes::kCrew;
   c.hair = Hair::kShort;
   c.lashes = .7f;
   c.blush = .8f;
@@ -86,9 +86,8 @@ Character noah() {
   c.hairline = -.17f;
   c.seed = 22;
   c.room = {.window = -1.02f, .shelf = .86f};
-  c.expression = {.calm = .012f, .cheeks = .020f, .uneven = -.08f};
-  c.smile = .023f;
-  c.smirk = -.05f;
+  c.expression = {.calm = .012f, .cheeks = .020f, .uneven = -.040f};
+  c.smile = .036f;
   c.bow = 0;
   c.roll = -0.015f;
   c.browHeight = -.036f;
@@ -117,11 +116,10 @@ Character mei() {
   c.lips = {.45f, .14f, .135f};
   c.iris = {.085f, .045f, .022f};
   c.hairRoot = {.006f, .0052f, .0055f};
-  c.hairTip = {.015f, .012f, .0105f};
+  c.hairTip = {.017f, .013f, .011f};
   c.brow = {.018f, .014f, .012f};
   c.cloth = {.62f, .60f, .56f};
-  c.cloth2 = {.62f, .60f, .56f};
-  c.clothes = Clothes::kTurtleneck;
+  c.clothes = Clothes::kVneck;
   c.hair = Hair::kBob;
   c.blush = 1.05f;
   c.lashes = 1.1f;
@@ -135,11 +133,10 @@ Character mei() {
   c.exposure = .97f;
   c.seed = 33;
   c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
-  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.06f};
-  c.smile = .042f;
+  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.030f};
+  c.smile = .048f;
   c.lipLine = .33f;
-  c.smirk = -.05f;
-  c.roll = -0.018f;
+  c.roll = -.010f;
   c.browHeight = .005f;
   c.browAngle = -.018f;
   c.browArch = .8f;
@@ -184,9 +181,8 @@ Character samuel() {
   c.seed = 44;
   c.lipLine = .33f;
   c.room = {.lamp = .74f, .picture = -.72f};
-  c.expression = {.calm = .010f, .cheeks = .020f, .uneven = .08f};
-  c.smile = .028f;
-  c.smirk = .05f;
+  c.expression = {.calm = .010f, .cheeks = .020f, .uneven = .040f};
+  c.smile = .034f;
   c.roll = .012f;
   c.browHeight = -.036f;
   c.browArch = .8f;
@@ -203,7 +199,7 @@ Character priya() {
               .jawTaper = .055f,
               .chinTaper = .07f,
               .eyesApart = .006f,
-              .upperLid = -.006f,
+              .upperLid = .012f,
               .chinLength = .045f,
               .cheeks = .012f,
               .hollows = .010f,
@@ -215,11 +211,10 @@ Character priya() {
   c.lips = {.31f, .095f, .088f};
   c.iris = {.055f, .028f, .014f};
   c.hairRoot = {.011f, .008f, .007f};
-  c.hairTip = {.022f, .014f, .010f};
+  c.hairTip = {.036f, .020f, .013f};
   c.brow = {.014f, .010f, .008f};
-  c.cloth = {.045f, .065f, .12f};
-  c.cloth2 = {.60f, .30f, .26f};
-  c.clothes = Clothes::kBlazer;
+  c.cloth = {.045f, .070f, .13f};
+  c.clothes = Clothes::kVneck;
   c.hair = Hair::kLong;
   c.lashes = 1.25f;
   c.makeup = .45f;
@@ -235,10 +230,9 @@ Character priya() {
   c.exposure = 1.06f;
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
-  c.expression = {.calm = .014f, .cheeks = .022f, .uneven = .09f};
-  c.smile = .022f;
-  c.smirk = .05f;
-  c.roll = .021f;
+  c.expression = {.calm = .014f, .cheeks = .022f, .uneven = .045f};
+  c.smile = .026f;
+  c.roll = .014f;
   c.browHeight = -.018f;
   c.browAngle = -.024f;
   return c;
@@ -267,9 +261,13 @@ Character walter() {
   c.hairTip = {.43f, .41f, .385f};
   c.brow = {.20f, .18f, .155f};
   c.grey = 1;
-  c.cloth = {.20f, .24f, .17f};
-  c.clothes = Clothes::kTurtleneck;
-  c.hair = Hair::kReceding;
+  c.cloth = {.16f, .20f, .15f};
+  c.clothes = Clothes::kVneck;
+  c.undershirt = true;
+  c.cloth2 = {.50f, .50f, .49f};
+  c.hair = Hair::kShort;
+  c.hairAmount = .72f;
+  c.hairline = .06f;
   c.lashes = .6f;
   c.blush = .65f;
   c.backdropLight = {.50f, .51f, .51f};
@@ -278,9 +276,8 @@ Character walter() {
   c.lightSide = 1;
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
-  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .10f};
-  c.smile = .028f;
-  c.smirk = .05f;
+  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f};
+  c.smile = .034f;
   c.roll = -0.012f;
   c.browHeight = -.026f;
   c.browArch = .8f;
@@ -307,9 +304,9 @@ Character ruth() {
   c.grey = 1;
   c.cloth = {.10f, .17f, .16f};
   c.cloth2 = {.66f, .62f, .56f};
-  c.clothes = Clothes::kBlazer;
-  c.hair = Hair::kBob;
-  c.hairFall = -.55f;
+  c.clothes = Clothes::kVneck;
+  c.undershirt = true;
+  c.hair = Hair::kPixie;
   c.parting = -.22f;
   c.lashes = .7f;
   c.blush = .75f;
@@ -321,9 +318,8 @@ Character ruth() {
   c.lightSide = 1;
   c.seed = 55;
   c.room = {.shelf = -.82f, .lamp = .78f};
-  c.expression = {.calm = .024f, .cheeks = .030f, .uneven = -.08f};
-  c.smile = .028f;
-  c.smirk = -.05f;
+  c.expression = {.calm = .024f, .cheeks = .030f, .uneven = -.040f};
+  c.smile = .036f;
   c.roll = .018f;
   return c;
 }
@@ -337,7 +333,7 @@ Character amara() {
               .lowerLip = .86f,
               .jawTaper = .07f,
               .chinTaper = .03f,
-              .upperLid = -.006f,
+              .upperLid = .012f,
               .cheeks = .014f,
               .noseWidth = 1.03f,
               .shoulders = 1.70f};
@@ -351,9 +347,8 @@ Character amara() {
   c.hairTip = {.016f, .012f, .010f};
   c.brow = {.008f, .006f, .005f};
   c.browThickness = .85f;
-  c.cloth = {.035f, .055f, .075f};
-  c.cloth2 = {.62f, .58f, .52f};
-  c.clothes = Clothes::kBlazer;
+  c.cloth = {.17f, .050f, .034f};
+  c.clothes = Clothes::kVneck;
   c.hair = Hair::kCurls;
   c.lashes = 1.1f;
   c.makeup = .25f;
@@ -364,11 +359,10 @@ Character amara() {
   c.exposure = 1.72f;
   c.hairline = -.06f;
   c.seed = 88;
-  c.lipLine = .62f;
+  c.lipLine = .74f;
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
-  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .07f};
-  c.smile = .025f;
-  c.smirk = .05f;
+  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .035f};
+  c.smile = .027f;
   c.roll = -0.018f;
   c.browHeight = -.002f;
   c.browAngle = -.020f;

@@ -6,31 +6,16 @@
 
 float insideNeckline(const Head& head, Material layer, Vec3 p) {
   const Character& c = head.character();
-  // Necklines are planes: lower in front than behind, slightly curved.
+  // Necklines are lower in front than behind, slightly curved, or a V.
   const float ax = std::fabs(p.x), front = smoothstep(-1.f, .2f, p.z);
-  const float round =
-      -1.40f - .24f * front + .05f * sq(ax / .45f) + .10f * smoothstep(.35f, .7f, ax);
-  switch (c.clothes) {
-    case Clothes::kTurtleneck:
-      return -1.20f - .17f * front - p.y;
-    case Clothes::kShirt:
-    case Clothes::kBlazer:
-      if (layer == Material::kCloth2) {
-        return round - .05f - .20f * front * smoothstep(.5f, 0.f, ax) - p.y;
-      }
-      // Lower in front, where the collar runs into the opening.
-      return -1.23f - (c.clothes == Clothes::kShirt ? .24f : .40f) * smoothstep(-.55f, .40f, p.z) -
-             p.y;
-    default:
-      return round - p.y;
+  const float side = .10f * smoothstep(.35f, .7f, ax) - p.y;
+  if (c.clothes == Clothes::kVneck && layer == Material::kCloth) {
+    const float point = clamp01(1 - ax / .52f);
+    return (c.undershirt ? -1.26f : -1.32f) - .22f * front -
+           (c.undershirt ? .62f : .45f) * front * point + side;
   }
-}
-
-float openingAt(const Character& c, float y) {
-  if (c.clothes == Clothes::kBlazer) {
-    return .03f + .36f * clamp01((y + 2.65f) / 1.20f);
-  }
-  return c.clothes == Clothes::kShirt ? .24f * clamp01((y + 1.93f) / .55f) : 0.f;
+  const float low = layer == Material::kCloth2 ? -1.385f : -1.40f;
+  return low - .24f * front + .05f * sq(ax / .45f) + side;
 }
 
 namespace {
@@ -39,13 +24,6 @@ namespace {
 constexpr float kHighest = -.8f;
 /** Between points whose relief is compared, to find its slope. */
 constexpr float kStep = .004f;
-
-/** How far a point is inside the garment: negative where it is cut away. */
-float coverage(const Head& head, Material layer, Vec3 p) {
-  const float inside = insideNeckline(head, layer, p);
-  const float open = layer == Material::kCloth ? openingAt(head.character(), p.y) : 0.f;
-  return open > 0 && p.z > -.5f ? std::min(inside, 1.1f * (std::fabs(p.x) - open)) : inside;
-}
 
 /** Moves vertices towards the middle of their neighbours: cloth does not follow every hollow. */
 void relax(Quads& quads, int rounds) {
@@ -84,21 +62,12 @@ Quads bodyOf(Quads quads) {
 }
 
 void addLayer(Quads quads, const Head& head, Material layer, float thickness, Mesh& out) {
-  const Character& c = head.character();
-  const bool isTailored = c.clothes == Clothes::kBlazer && layer == Material::kCloth;
-  relax(quads, isTailored ? 22 : 14);
+  relax(quads, 14);
   quads = bodyOf(std::move(quads));
   computeNormals(quads);
   for (Vertex& v : quads.vertices) {
-    const float inside = coverage(head, layer, v.rest);
-    const float below = insideNeckline(head, layer, v.rest);
-    float offset = thickness + foldsAt(head, v.rest) * smoothstep(.05f, .5f, below);
-    if (isTailored) {
-      // Padded shoulders.
-      const float pad = .84f * c.sculpt.shoulders;
-      offset +=
-          .06f * gaussian(std::fabs(v.rest.x), pad, .35f) * smoothstep(-2.2f, -1.7f, v.rest.y);
-    }
+    const float inside = insideNeckline(head, layer, v.rest);
+    const float offset = thickness + foldsAt(head, v.rest) * smoothstep(.05f, .5f, inside);
     v.at = v.at + v.normal * offset;
     v.masks = {v.rest.y > kHighest ? -1.f : inside, 0, 0};
   }
@@ -110,11 +79,10 @@ void addLayer(Quads quads, const Head& head, Material layer, float thickness, Me
 }  // namespace
 
 void addClothes(const Quads& skin, const Head& head, Mesh& out) {
-  const Clothes clothes = head.character().clothes;
-  if (clothes == Clothes::kBlazer) {
-    addLayer(skin, head, Material::kCloth2, .03f, out);
+  if (head.character().undershirt) {
+    addLayer(skin, head, Material::kCloth2, .025f, out);
   }
-  addLayer(skin, head, Material::kCloth, clothes == Clothes::kBlazer ? .085f : .05f, out);
+  addLayer(skin, head, Material::kCloth, head.character().undershirt ? .065f : .05f, out);
 }
 
 Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Material material,
@@ -139,14 +107,6 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     out.albedo =
         (material == Material::kCloth ? c.cloth : c.cloth2) *
         (1 + (isRib ? .10f : .09f) * thread.shade + .16f * lint + .08f * (fbm(p * 3) - .44f));
-    if (c.clothes == Clothes::kShirt && p.z > 0 && at.masks[2] < .5f && p.y < -1.95f) {
-      // The strip that closes a shirt, and its buttons.
-      const float height = (p.y + 2.06f) / .36f;
-      const float button =
-          smoothstep(.030f, .024f, length(Vec3{p.x, (height - std::round(height)) * .36f, 0}));
-      out.albedo = mix(out.albedo * (1 - .40f * gaussian(std::fabs(p.x), .085f, .006f)),
-                       Vec3{.55f, .53f, .50f}, button);
-    }
     // The slope of the relief, along the surface.
     Vec3 slope{0, 0, 0};
     if (!isRib) {

@@ -1,12 +1,10 @@
-// Clothes: necklines and collars. Positions in decimetres.
+// Clothes: necklines, collars, folds and threads. Positions in decimetres.
 #pragma once
 #include "head.h"
 
 /** @returns how far a point of the body is below a garment's neckline; negative above it */
 float insideNeckline(const Head& head, Material layer, Vec3 p);
-/** @returns half the width of the opening of a jacket or shirt at a height, 0 where it is closed */
-float openingAt(const Character& c, float y);
-/** Adds the collar, hem or lapels of a garment. @param garment its surface, before it is cut */
+/** Adds the collar or hem of a garment. @param garment its surface, before it is cut */
 void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out);
 
 /** @returns how far folds move a garment outwards at a point of the body, decimetres */

@@ -37,7 +37,7 @@ float browAt(const Character& c, float t, bool isRight) {
 /** @returns how many hairs grow there, 0 to 1; v is 0 in the brow's middle, positive above it */
 float browDensity(float t, float v, float side) {
   const float ends =
-      (.14f + .86f * smoothstep(-.04f, .34f, t)) * (1 - .55f * smoothstep(.62f, 1, t));
+      (.14f + .86f * smoothstep(-.04f, .34f, t)) * (1 - .78f * smoothstep(.52f, 1, t));
   // Denser below than above, with gaps.
   return ends * (1 - .5f * smoothstep(.2f, 1.7f, v)) * (.55f + .8f * noise({34 * t, 3 * v, side}));
 }
@@ -104,7 +104,7 @@ void addLashes(const Head& head, std::vector<Strand>& out) {
           dir = normalize(dir + Vec3{0, upper ? .24f : -.05f, -.06f});
         }
         strand.root = strand.tip = mix(Vec3{.012f, .009f, .008f}, c.brow * .5f, c.age * .5f);
-        strand.radius = upper ? .0015f * std::min(1.f, .4f + .6f * c.lashes) : .00042f;
+        strand.radius = upper ? .0011f * std::min(1.f, .4f + .6f * c.lashes) : .00042f;
         strand.taper = .2f;
         strand.onSkin = true;
         out.push_back(std::move(strand));

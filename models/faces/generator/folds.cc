@@ -14,27 +14,11 @@ struct Cut {
 
 Cut cutOf(const Character& c) {
   const float w = c.sculpt.shoulders;
-  // A jacket's shoulder ends farther out than a sweater's.
-  return {.76f * w, -2.80f, (c.clothes == Clothes::kBlazer ? .88f : .84f) * w};
+  return {.76f * w, -2.80f, .84f * w};
 }
 
-/** How strong folds are, and how much the threads of a garment stand out. */
-struct Fabric {
-  float folds, wrinkles, seams, threads;
-};
-
-Fabric fabricOf(const Character& c) {
-  switch (c.clothes) {
-    case Clothes::kBlazer:
-      return {.45f, .30f, 1.f, .9f};
-    case Clothes::kShirt:
-      return {1.f, 1.f, 1.f, .7f};
-    case Clothes::kTurtleneck:
-      return {1.05f, .35f, .6f, 1.5f};
-    default:
-      return {1.f, .6f, .8f, 1.f};
-  }
-}
+/** How strong wrinkles and seams are. */
+constexpr float kWrinkles = .6f, kSeams = .8f;
 
 /** A ridge about 0: a soft crest, and a hollow beside it. */
 float ridge(float across, float width) {
@@ -89,33 +73,31 @@ float foldsAt(const Head& head, Vec3 p) {
        smoothstep(-1.75f, -2.25f, p.y);
   // What is left: broad and shallow.
   h += .07f * (fbm({q.x * 1.5f, q.y * .9f, q.z}) - .44f);
-  return h * fabricOf(c).folds;
+  return h;
 }
 
 float reliefAt(const Head& head, Vec3 p) {
   const Character& c = head.character();
   const Cut cut = cutOf(c);
-  const Fabric fabric = fabricOf(c);
   const float side = p.x > 0 ? 1.f : -1.f, ax = std::fabs(p.x), own = float(c.seed) + 3 * side;
   float h = 0;
   // The seam of the sleeve: a groove, a stitched edge beside it, and puckers across it.
   const float outside = outsideSeam(cut, p), isLow = smoothstep(-1.45f, -1.65f, p.y);
   const float pucker = noise({own, 9 * (p.y - p.z), 3}) - .5f;
-  h += fabric.seams * isLow *
+  h += kSeams * isLow *
        (-.0085f * gaussian(outside, 0, .011f) + .0040f * gaussian(outside, -.030f, .014f) +
         .0075f * pucker * gaussian(outside, .03f, .07f));
   // The seam on top of the shoulder, from the collar to the sleeve, a little to the front.
   const float top = p.z - (-.30f - .16f * smoothstep(.4f, 1.5f, ax));
   const float onTop =
       smoothstep(.45f, .60f, ax) * smoothstep(.02f, -.02f, outside) * smoothstep(-2.2f, -2.0f, p.y);
-  h += fabric.seams * onTop *
-       (-.0080f * gaussian(top, 0, .012f) + .0040f * gaussian(top, .03f, .016f));
+  h += kSeams * onTop * (-.0080f * gaussian(top, 0, .012f) + .0040f * gaussian(top, .03f, .016f));
   // Small wrinkles, lengthwise to the pull, where cloth is creased: near the armpit and the elbow.
   const float creased = smoothstep(-1.7f, -2.4f, p.y) * smoothstep(.5f, 1.2f, ax) +
                         .25f * smoothstep(-1.5f, -1.8f, p.y);
   const Vec3 w{3.f * ax + own, 6.5f * (p.y - .55f * (outside > 0 ? ax : -ax)), 3 * p.z};
   const float bend = noise(w * .35f);
-  h += fabric.wrinkles * .010f * creased * (crests(w + Vec3{0, 2.2f * bend, 0}) - .3f);
+  h += kWrinkles * .010f * creased * (crests(w + Vec3{0, 2.2f * bend, 0}) - .3f);
   return h;
 }
 
@@ -131,20 +113,12 @@ Thread threadAt(const Head& head, Vec3 p, bool isRib) {
   const float arm = smoothstep(c.sculpt.shoulders - .45f, c.sculpt.shoulders, ax);
   const float back = p.z + .45f;
   const float x = p.x - std::copysign(.8f * arm * back, p.x), y = p.y - .9f * (1 - arm) * back;
-  const float much = fabricOf(c).threads;
-  if (c.clothes == Clothes::kBlazer || c.clothes == Clothes::kShirt) {
-    // A weave: threads of uneven thickness in both directions.
-    const float warp = noise({x * 95, y * 5, 1}) - .5f, weft = noise({x * 5, y * 85, 2}) - .5f;
-    const float fine = std::sin(x * 420) * std::sin(y * 420);
-    return {.55f * (warp + weft) + .25f * fine, .16f * much * warp, .16f * much * weft};
-  }
   // A knit: columns of stitches, each a V; columns and rows are a little uneven.
-  const float wale = x * (c.clothes == Clothes::kTurtleneck ? 27.f : 38.f) + .35f * noise(p * 5),
-              row = y * (c.clothes == Clothes::kTurtleneck ? 34.f : 48.f) + .5f * noise(p * 6);
+  const float wale = x * 38 + .35f * noise(p * 5), row = y * 48 + .5f * noise(p * 6);
   const float column = wale - std::floor(wale) - .5f;
   const float leg = row + 1.1f * std::fabs(column);
   const float stitch = leg - std::floor(leg) - .5f;
   const float gap = std::max(gaussian(std::fabs(column), .5f, .13f), gaussian(column, 0, .10f));
-  return {.35f - .9f * gap - .9f * sq(2 * stitch), -.30f * much * std::sin(12.566f * column),
-          -.22f * much * stitch};
+  return {.35f - .9f * gap - .9f * sq(2 * stitch), -.30f * std::sin(12.566f * column),
+          -.22f * stitch};
 }

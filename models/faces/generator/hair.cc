@@ -24,25 +24,25 @@ struct Style {
   float spread = .075f, gather = .6f;
   /** How far below the highest ends the lowest are, and where those are by the cut. */
   float ends = .30f, lowest = 0;
-  /** How far clumps that hang side by side wave apart, as a share of their own phase. */
-  float apart = .25f;
+  /** Guides of a lock, and how much they gather in it. */
+  int perLock = 30;
+  float lock = .5f;
 };
 
 Style styleOf(const Character& c) {
   switch (c.hair) {
     case Hair::kShort:
-      return {120000, 1800, .46f, .30f, .42f,  .74f, .40f,
-              .03f,   .03f, .10f, .55f, .014f, .50f, .0012f};
+      return {120000, 1800, .46f,   .30f, .42f, .74f, .40f, .03f, .03f, .10f, .70f,
+              .016f,  .50f, .0010f, .03f, .05f, .5f,  .30f, 0,    20,   .45f};
+    case Hair::kPixie:
+      return {140000, 1800, .84f,   .30f,  .26f, .70f, .55f, .26f, .030f, .10f, .70f,
+              .030f,  .60f, .0010f, .060f, .05f, .5f,  .30f, 0,    22,    .45f};
     case Hair::kLong:
-      return {200000, 4200,  3.1f, .06f,   .34f,  .80f, .22f, .10f, .045f, .13f,
-              .50f,   .034f, .78f, .0012f, .110f, .13f, .14f, .95f, -.22f, 1.1f};
-    case Hair::kBob:
-      return c.age > .5f ? Style{170000, 3000, 2.2f, .06f,  .50f, .80f,   .22f, .10f,
-                                 .050f,  .14f, .50f, .020f, .62f, .0012f, .050f}
-                         : Style{190000, 3000, 1.9f, .06f,  .40f, .80f,   .22f, .11f,
-                                 .055f,  .13f, .46f, .016f, .8f,  .0012f, .080f};
+      return {200000, 4200, 3.1f,   .06f,  .34f, .80f, .22f, .10f,  .045f, .15f, .70f,
+              .058f,  .90f, .0010f, .110f, .13f, .14f, .95f, -.22f, 30,    .50f};
     default:
-      return {26000, 1100, .20f, .4f, .45f, .82f, .40f, .05f, .12f, .05f, .35f, .008f, .3f, .0011f};
+      return {190000, 3000, 1.9f,   .06f,  .40f,  .80f, .22f, .11f, .055f, .14f, .62f,
+              .040f,  .9f,  .0010f, .080f, .075f, .4f,  .36f, 0,    36,    .5f};
   }
 }
 
@@ -50,17 +50,19 @@ struct Guide {
   Vec3 root;
   std::vector<Vec3> points;
   float phase, layer, side, tone;
+  /** Height of its waves by those of the style, and their length. */
+  float wave = 1, waveLength = 1;
 };
 
 bool isFringe(const Character& c, Vec3 p) {
-  return c.hair == Hair::kBob && c.age < .5f &&
+  return c.hair == Hair::kBob &&
          p.z > .20f + .30f * (noise(p * 70) - .5f) + .22f * (noise(p * 9) - .5f) &&
          std::fabs(p.x) < .42f + .10f * (noise(p * 50) - .5f);
 }
 
 /** @returns the height where a hair of the fringe ends: by lock, lower at its sides */
 float fringeEnd(Vec3 root, Random& random) {
-  const float lower = .17f * smoothstep(.28f, .48f, std::fabs(root.x));
+  const float lower = .40f * smoothstep(.20f, .48f, std::fabs(root.x));
   const float lock = noise({root.x * 12, root.z * 2, 4}), fine = noise({root.x * 45, root.z, 8});
   return .150f - lower + .24f * lock + .08f * fine + .13f * sq(random.uniform());
 }
@@ -100,8 +102,8 @@ float cutOf(const Head& head, Vec3 root) {
         smoothstep(.46f, .58f, noise(root * 8 + Vec3{3, 0, 0})) * smoothstep(.22f, .45f, root.z);
     return c.hairFall + layer + .75f * frame * noise(root * 8) + .34f * uneven - .22f * fine;
   }
-  const float layer = (c.age > .5f ? .30f : .20f) * smoothstep(.5f, 1.f, root.y) * noise(root * 7);
-  return c.hairFall + .6f * layer + .07f * uneven - .10f * fine;
+  const float layer = .45f * smoothstep(.45f, 1.f, root.y) * noise(root * 7);
+  return c.hairFall + .6f * layer + .20f * uneven - .14f * fine;
 }
 
 /** @returns the direction of hair at a point of the scalp, in the head's coordinates */
@@ -113,17 +115,24 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
       const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop);
       const float bend = noise(p * 3.5f) - .5f;
       const Vec3 over =
-          normalize({.30f - .45f * p.x + .5f * bend, .16f + .30f * gaussian(p.z, .6f, .3f),
+          normalize({.30f - .45f * p.x + .9f * bend, .16f + .30f * gaussian(p.z, .6f, .3f),
                      -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
+    }
+    case Hair::kPixie: {
+      // From the parting to both sides, in front over the forehead, then down over the ears.
+      const float off = smoothstep(.52f, .22f, std::fabs(p.x)) *
+                        smoothstep(.30f, .60f, p.y - head.landmarks().earTop);
+      const Vec3 across{side, .05f, mix(-.75f, .15f, smoothstep(-.2f, .6f, p.z))};
+      return normalize(mix(Vec3{side * .12f, -1.f, -.25f}, normalize(across), off));
     }
     case Hair::kLong:
     case Hair::kBob: {
       if (side == 0) {
-        return normalize({p.x * .55f, -.55f, 1.f});
+        return normalize({p.x * 1.1f, -.55f, 1.f});
       }
       // From the parting to the side, from the crown back, then down behind the cheekbone.
-      const float back = c.hair == Hair::kLong || c.age > .5f ? -.55f : -.25f;
+      const float back = c.hair == Hair::kLong ? -.55f : -.25f;
       const float off = smoothstep(.62f, .35f, std::fabs(p.x)) * smoothstep(-.1f, .15f, p.z);
       const Vec3 across =
           mix(Vec3{side * .55f, -.05f, -1.f}, Vec3{side, .02f, back}, smoothstep(-.15f, .30f, p.z));
@@ -174,6 +183,10 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
       // Past the neck hair goes in front of the shoulder or behind it, not along its top.
       p.z += (isInFront ? .013f : -.030f) * smoothstep(-.25f, -.70f, p.y);
     }
+    if (falling && p.y < -.10f && p.y > -1.4f) {
+      // Locks spread over the shoulder.
+      p.x += side * .022f * (noise(root * 4.5f + Vec3{1, 6, 2}) - (isInFront ? .52f : .35f));
+    }
     if (d < keep) {
       Vec3 g = head.away(p);
       if (falling && p.y < -.80f) {
@@ -186,8 +199,8 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     // Long hair stays beside the face.
     if (falling && p.z > -.05f && p.y < .70f) {
       const float edge = mix(.50f, .60f, smoothstep(.55f, .15f, p.y)) -
-                         .10f * smoothstep(-.55f, -1.0f, p.y) + .06f * layer -
-                         .06f * noise(root * 5 + Vec3{0, 2, 7});
+                         .16f * smoothstep(-.50f, -1.0f, p.y) + .06f * layer -
+                         .10f * noise(root * 5 + Vec3{0, 2, 7});
       const float inside = edge - side * p.x;
       if (inside > 0) {
         p.x += side * inside * .45f;
@@ -221,7 +234,10 @@ class Guides {
       if (!findRoot(head, random, g.root)) {
         break;
       }
-      g.layer = std::sqrt(random.uniform());
+      // Locks lie over each other, so that there is shadow between them.
+      const float over =
+          smoothstep(.3f, .7f, noise({g.root.x * 2.5f, g.root.y * 2.5f, g.root.z * 10}));
+      g.layer = .6f * std::sqrt(random.uniform()) + .55f * over;
       g.points = grow(head, style, g.root, random, g.layer);
       // Neighbours wave together.
       g.phase = kTurn * 2.2f * noise(g.root * 2.1f) + .5f * random.normal();
@@ -230,6 +246,7 @@ class Guides {
       cells_[size_t(cellOf(g.root))].push_back(int(all_.size()));
       all_.push_back(std::move(g));
     }
+    formLocks(style, random);
   }
 
   /** @returns the nearest on that side, or null; its number */
@@ -259,6 +276,31 @@ class Guides {
       return std::min(kCells - 2, std::max(1, int((x + 1.3f) / .16f)));
     };
     return index(p.x) + kCells * (index(p.y) + kCells * index(p.z));
+  }
+  /** Neighbours gather in locks towards their ends. A lock waves, and has a colour, of its own. */
+  void formLocks(const Style& style, Random& random) {
+    std::vector<Guide> leaders;
+    for (size_t i = 0; i < all_.size(); i += size_t(style.perLock)) {
+      leaders.push_back(all_[i]);
+      leaders.back().phase = random.between(0, kTurn);
+      leaders.back().wave = random.between(.45f, 1.35f);
+      leaders.back().waveLength = random.between(.8f, 1.25f);
+    }
+    for (Guide& g : all_) {
+      const auto far = [&](const Guide& a) {
+        return length(a.root - g.root) + (a.side == g.side ? 0.f : 9.f);
+      };
+      const Guide& first =
+          *std::min_element(leaders.begin(), leaders.end(),
+                            [&](const Guide& a, const Guide& b) { return far(a) < far(b); });
+      for (size_t k = 0; k < g.points.size() && first.side == g.side; k++) {
+        const float t = float(k) / float(g.points.size() - 1);
+        g.points[k] = mix(g.points[k], at(first.points, t), style.lock * smoothstep(.12f, .85f, t));
+      }
+      g.phase = first.phase + .3f * random.normal();
+      g.wave = first.wave, g.waveLength = first.waveLength;
+      g.tone = .8f * first.tone + .5f * g.tone;
+    }
   }
   std::vector<Guide> all_;
   std::vector<std::vector<int>> cells_;
@@ -297,16 +339,16 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   const auto part = [&](int axis) { return hash(number, within, axis) - .5f; };
   const float spread = std::min(style.spread, .25f * style.length * hairLength(head, root));
   const Vec3 offset = Vec3{part(1), part(2), part(3)} * spread + scattered(random) * (.1f * spread);
-  const float phase = guide->phase + 1.2f * part(5) + .25f * random.normal();
+  const float phase = guide->phase + .9f * part(5) + .22f * random.normal();
   const size_t count = std::min(own.size(), guide->points.size());
   const float total = mine.length * c.hairAmount * hairLength(head, root) * float(own.size() - 1) /
                       float(style.length > .9f ? 46 : 30);
   const bool falls = style.length > .9f && guide->side != 0;
   const int fine = std::max(12, int(count));
   // Locks beside the face hang at different distances from it.
-  const float beside = .57f - .09f * noise(guide->root * 5 + Vec3{0, 2, 7});
+  const float beside = .57f - .13f * noise(guide->root * 5 + Vec3{0, 2, 7});
   // Locks of long hair end in points. Hair that is cut to one height stays apart.
-  const float gather = c.hair == Hair::kBob && guide->side != 0 ? .1f : style.gather;
+  const float gather = c.hair == Hair::kBob && guide->side != 0 ? .3f : style.gather;
   Strand s;
   float apart = 0;
   for (int k = 0; k < fine; k++) {
@@ -322,15 +364,13 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
       // Waves lie across the strand, mostly along the head.
       const Vec3 along = normalize(p - s.points.back());
       const Vec3 out3 = normalize(Vec3{p.x, .3f, p.z + .1f}), u = normalize(cross(along, out3));
-      // Locks that hang side by side wave together, whatever the way of each from its root.
-      const float a =
-          falls
-              ? kTurn * (p.y / style.waveLength + 1.6f * noise(Vec3{p.x, .25f * p.y, p.z} * 1.9f)) +
-                    style.apart * phase
-              : phase + t * total / style.waveLength * kTurn;
+      // Locks that hang side by side wave alike, whatever the way of each from its root.
+      const float waveLength = style.waveLength * guide->waveLength;
+      const float a = phase + kTurn * (falls ? p.y / waveLength + .5f * noise(p * 1.9f)
+                                             : t * total / waveLength);
       const float much = falls ? smoothstep(.55f, -.35f, p.y) : smoothstep(.05f, .55f, t);
       p = p + (u * std::sin(a) + out3 * (.7f * std::cos(a))) *
-                  (style.wave * much * std::min(1.f, total / style.waveLength));
+                  (style.wave * guide->wave * much * std::min(1.f, total / waveLength));
       if (falls && p.z > -.05f && p.y < .45f && p.y > -1.f) {
         p.x += guide->side * std::max(0.f, beside - guide->side * p.x) * .8f;
       }
@@ -351,7 +391,8 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   s.radius =
       style.radius * random.between(.6f, 1.2f) * mix(.45f, 1.f, inside) * (isLoose ? .7f : 1.f);
   // Locks that lie differently shine differently.
-  s.gloss = random.between(.4f, 1.3f) * (.35f + 1.3f * noise(guide->root * 9 + Vec3{0, 4, 1}));
+  s.gloss = random.between(.4f, 1.3f) * (.35f + 1.3f * noise(guide->root * 9 + Vec3{0, 4, 1})) *
+            smoothstep(0, .22f, insideHairline(head, root));
   s.taper = .3f;
   s.onSkin = false;
   out.push_back(std::move(s));
@@ -373,6 +414,7 @@ std::vector<Strand> growHair(const Head& head) {
       addStrand(head, style, guides, root, random, strands);
     }
   }
+  addFlyaways(head, strands);
   addHairline(head, strands);
   addFacialHair(head, strands);
   for (Strand& strand : strands) {

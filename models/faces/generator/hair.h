@@ -17,6 +17,8 @@ std::vector<Strand> growHair(const Head& head);
 void addFacialHair(const Head& head, std::vector<Strand>& out);
 /** Adds the short fine hairs of the hairline, in the head's coordinates. */
 void addHairline(const Head& head, std::vector<Strand>& out);
+/** Adds fine hairs that leave those that were added before, in the head's coordinates. */
+void addFlyaways(const Head& head, std::vector<Strand>& out);
 /** Adds hair that grows as coils, in the head's coordinates. */
 void addCoils(const Head& head, std::vector<Strand>& out);
 

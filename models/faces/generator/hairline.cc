@@ -53,9 +53,6 @@ void addHairline(const Head& head, std::vector<Strand>& out) {
   const float low = head.landmarks().earTop - .10f;
   const bool isCoiled = c.hair == Hair::kAfro || c.hair == Hair::kCurls;
   const bool isLong = c.hair == Hair::kLong || c.hair == Hair::kBob;
-  if (c.hair == Hair::kReceding) {
-    return;
-  }
   Random random(c.seed * 7 + 1);
   const auto rootNear = [&](float from, float to, Vec3& root) {
     return pointOnScalp(head, random, root) && root.z > -.1f && root.y > low &&
@@ -64,7 +61,8 @@ void addHairline(const Head& head, std::vector<Strand>& out) {
   };
   Vec3 root;
   for (int i = 0; i < 150000; i++) {
-    if (!rootNear(kOutermost, .09f, root)) {
+    // Beside the cheek long hair hides them: light from behind would make them grey.
+    if (!rootNear(kOutermost, .09f, root) || (isLong && root.y < .42f)) {
       continue;
     }
     // They thin out towards the face, in tufts, and grow finer and shorter.

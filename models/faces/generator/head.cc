@@ -121,7 +121,7 @@ void Head::moveMouth(Quads& skin) {
     }
   }
   // The targets raise the corners. The seam is measured and laid on a line that is nearly level:
-  // its middle hangs a little, and each corner rises by an amount of its own.
+  // its middle hangs a little, and the corners rise.
   for (int round = 0; round < 2; round++) {
     setRest(skin);
     LipOutline lips;
@@ -133,7 +133,7 @@ void Head::moveMouth(Quads& skin) {
         continue;
       }
       const float x = clampTo(v.at.x / half, -1.05f, 1.05f), seam = lips.seam(x * half);
-      const float rise = c_.smile * (1 + std::copysign(c_.smirk, x)) * sq(x);
+      const float rise = c_.smile * sq(x);
       // The middle of the upper lip hangs, beside it the seam is higher.
       const float bend = .008f * gaussian(std::fabs(x), .42f, .22f) - .005f * gaussian(x, 0, .20f);
       const float wanted = level + rise + bend;

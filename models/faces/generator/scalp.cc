@@ -24,7 +24,7 @@ float insideHairline(const Head& head, Vec3 p) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
   const float ax = std::fabs(p.x);
-  const bool isSoft = isWorn(c, Hair::kLong, Hair::kBob) || c.hair == Hair::kCurls;
+  const bool isSoft = isWorn(c, Hair::kLong, Hair::kBob) || isWorn(c, Hair::kCurls, Hair::kPixie);
   const Vec3 q = p + Vec3{float(c.seed), 0, 0};
   const float wobble =
       .060f * (noise(q * 5) - .5f) + .050f * (noise(q * 13) - .5f) + .03f * (noise(q * 37) - .5f);
@@ -50,17 +50,8 @@ float insideHairline(const Head& head, Vec3 p) {
 }
 
 float scalpMask(const Head& head, Vec3 p) {
-  const Character& c = head.character();
-  const Landmarks& m = head.landmarks();
   const float inside = insideHairline(head, p) + .08f * (noise(p * 47) - .5f);
-  float density = smoothstep(-.035f, .14f, inside) * mix(.35f, 1.f, smoothstep(.0f, .16f, inside));
-  if (c.hair == Hair::kReceding) {
-    // Sides and back only, and a few hairs on top.
-    const float edge =
-        p.y - m.earTop + .06f * (noise(p * 6) - .5f) - .25f * smoothstep(0, -.8f, p.z);
-    density *= std::max(smoothstep(.42f, .16f, edge), .006f);
-  }
-  return density;
+  return smoothstep(-.035f, .14f, inside) * mix(.35f, 1.f, smoothstep(.0f, .16f, inside));
 }
 
 float scalpShade(const Head& head, Vec3 p) {
@@ -78,12 +69,12 @@ float hairLength(const Head& head, Vec3 p) {
   switch (c.hair) {
     case Hair::kShort:
       return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up));
+    case Hair::kPixie:
+      return mix(.52f, 1.f, smoothstep(.15f, .60f, up));
     case Hair::kAfro:
-      return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .72f, up));
+      return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .95f, up));
     case Hair::kCurls:
       return mix(1.f, .68f, smoothstep(.35f, .85f, up));
-    case Hair::kReceding:
-      return mix(.35f, 1.f, smoothstep(-.15f, .15f, up));
     default:
       return 1;
   }

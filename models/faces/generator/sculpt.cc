@@ -5,7 +5,7 @@
 namespace {
 
 /** How far the mouth is moved back: those of MakeHuman stand out. Decimetres. */
-constexpr float kMuzzle = .038f;
+constexpr float kMuzzle = .050f;
 
 /** 1 on the face and the front half of the skull, 0 behind the ears. */
 float inFront(float z) {
@@ -110,7 +110,7 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     const Vec3 eye = eyes[p.x > 0 ? 1 : 0].centre, q = p * 1.7f + Vec3{float(seed), 0, 3};
     const float free = smoothstep(.22f, .5f, length(p - eye)) * head;
     p = p + Vec3{noise(q) - .5f, noise(q + Vec3{0, 9, 0}) - .5f, noise(q + Vec3{0, 0, 9}) - .5f} *
-                (.055f * free);
+                (.042f * free);
     v.at = v.rest = p;
   }
 }

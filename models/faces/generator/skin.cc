@@ -14,15 +14,15 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
-      front * (.78f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
+      front * (.62f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
                .50f * spot(p, 0, m.noseTip.y, .10f, .10f) +
                .38f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .20f * spot(p, 0, m.chin + .10f, .16f, .10f) + .12f * spot(p, 0, .42f, .25f, .12f)) +
       .42f * at.masks[1];
   // Blood vessels show through in patches of every size.
   const float patches =
-      .60f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .55f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
-      .50f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+      .42f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .42f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
+      .44f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
   const float red = blood * c.blush + patches * (.55f + .45f * c.blush);
   albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(red, -.55f, 1.f));
   // The rest of the colour is not even, either: some of it is yellower.
@@ -76,12 +76,12 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                    smoothstep(.40f, .75f, noise(k * 2.3f)));
   if (p.y > -.9f) {
     // A fringe starts from all of the crown: no parting is seen.
-    const float amount = c.hair == Hair::kBob && c.age < .5f ? .97f : .88f;
+    const float amount = c.hair == Hair::kBob ? .97f : .88f;
     albedo = mix(albedo, c.hairRoot * 1.2f + albedo * Vec3{.80f, .95f, 1.08f} * (1.05f - amount),
                  amount * scalpShade(head, p));
   }
   // Hair shades the skin beside it.
-  if (p.y > -.3f && p.z > -.1f && c.hair != Hair::kReceding && !head.isOnEar(p)) {
+  if (p.y > -.3f && p.z > -.1f && !head.isOnEar(p)) {
     const float near = smoothstep(-.13f, .04f, insideHairline(head, p));
     albedo = albedo * (Vec3{1, 1, 1} - Vec3{.24f, .26f, .27f} * near);
   }
@@ -92,7 +92,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const float above = p.y - head.lips().seam(p.x);
   const float seam = gaussian(above, 0, .022f), over = smoothstep(-.01f, .02f, above);
   const Vec3 shade =
-      lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.20f, .25f, .25f}, over) -
+      lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.09f, .18f, .18f}, over) -
               Vec3{.04f, .06f, .06f} * seam);
   albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
   // Where the lips meet and behind, it is dark and red.
@@ -164,7 +164,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
                         smoothstep(.9f * m.mouthHalf, .3f * m.mouthHalf, ax);
     const float corner = gaussian(ax, m.mouthHalf + .002f, .026f) *
                          gaussian(p.y, head.lips().seam(p.x) - .006f, .022f);
-    const float shadow = std::max(.20f * below * (1 - lip), .38f * corner);
+    const float shadow = std::max(.20f * below * (1 - lip), .28f * corner);
     out.diffuse = out.diffuse * (Vec3{1, 1, 1} - Vec3{.85f, 1, 1} * shadow);
   }
   // The lid's margin touches the ball: there is no dark gap either.
@@ -181,6 +181,11 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const float nostril = isFace ? smoothstep(1.25f, .45f, far) : 0.f;
   out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.90f, .95f, .955f} * nostril);
   out.added = light.specular * ((1 - inside) * (1 - nostril));
+  if (c.hair == Hair::kLong || c.hair == Hair::kBob) {
+    // Below hair that hangs there is no sheen.
+    out.added = out.added * (1 - .85f * smoothstep(-.22f, -.02f, insideHairline(head, p)) *
+                                     smoothstep(.40f, .60f, std::fabs(p.x)));
+  }
   // Ears let light through from behind.
   const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
   out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .06f);
