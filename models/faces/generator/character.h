@@ -2,7 +2,7 @@
 #pragma once
 #include "vec.h"
 
-enum class Hair { kShort, kPixie, kLong, kBob, kAfro, kCurls };
+enum class Hair { kShort, kPartedBob, kLong, kBob, kAfro, kCurls };
 enum class Clothes { kCrew, kVneck };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */

@@ -306,7 +306,8 @@ Character ruth() {
   c.cloth2 = {.66f, .62f, .56f};
   c.clothes = Clothes::kVneck;
   c.undershirt = true;
-  c.hair = Hair::kPixie;
+  c.hair = Hair::kPartedBob;
+  c.hairFall = -.55f;
   c.parting = -.22f;
   c.lashes = .7f;
   c.blush = .75f;

@@ -12,6 +12,7 @@ float longestOf(const Character& c) {
     case Hair::kLong:
       return .62f;
     case Hair::kBob:
+    case Hair::kPartedBob:
       return .48f;
     case Hair::kCurls:
       return .40f;

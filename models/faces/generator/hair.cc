@@ -34,9 +34,9 @@ Style styleOf(const Character& c) {
     case Hair::kShort:
       return {120000, 1800, .46f,   .30f, .42f, .74f, .40f, .03f, .03f, .10f, .70f,
               .016f,  .50f, .0010f, .03f, .05f, .5f,  .30f, 0,    20,   .45f};
-    case Hair::kPixie:
-      return {140000, 1800, .84f,   .30f,  .26f, .70f, .55f, .26f, .030f, .10f, .70f,
-              .030f,  .60f, .0010f, .060f, .05f, .5f,  .30f, 0,    22,    .45f};
+    case Hair::kPartedBob:
+      return {170000, 3000, 2.2f,   .06f,  .50f, .80f, .22f, .10f, .050f, .14f, .50f,
+              .030f,  .62f, .0011f, .070f, .09f, .3f,  .36f, 0,    30,    .45f};
     case Hair::kLong:
       return {200000, 4200, 3.1f,   .06f,  .34f, .80f, .22f, .10f,  .045f, .15f, .70f,
               .058f,  .90f, .0010f, .110f, .13f, .14f, .95f, -.22f, 30,    .50f};
@@ -119,20 +119,14 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
                      -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
     }
-    case Hair::kPixie: {
-      // From the parting to both sides, in front over the forehead, then down over the ears.
-      const float off = smoothstep(.52f, .22f, std::fabs(p.x)) *
-                        smoothstep(.30f, .60f, p.y - head.landmarks().earTop);
-      const Vec3 across{side, .05f, mix(-.75f, .15f, smoothstep(-.2f, .6f, p.z))};
-      return normalize(mix(Vec3{side * .12f, -1.f, -.25f}, normalize(across), off));
-    }
     case Hair::kLong:
+    case Hair::kPartedBob:
     case Hair::kBob: {
       if (side == 0) {
         return normalize({p.x * 1.1f, -.55f, 1.f});
       }
       // From the parting to the side, from the crown back, then down behind the cheekbone.
-      const float back = c.hair == Hair::kLong ? -.55f : -.25f;
+      const float back = c.hair == Hair::kBob ? -.25f : -.55f;
       const float off = smoothstep(.62f, .35f, std::fabs(p.x)) * smoothstep(-.1f, .15f, p.z);
       const Vec3 across =
           mix(Vec3{side * .55f, -.05f, -1.f}, Vec3{side, .02f, back}, smoothstep(-.15f, .30f, p.z));

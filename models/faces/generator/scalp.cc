@@ -24,7 +24,8 @@ float insideHairline(const Head& head, Vec3 p) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
   const float ax = std::fabs(p.x);
-  const bool isSoft = isWorn(c, Hair::kLong, Hair::kBob) || isWorn(c, Hair::kCurls, Hair::kPixie);
+  const bool isSoft =
+      isWorn(c, Hair::kLong, Hair::kBob) || isWorn(c, Hair::kCurls, Hair::kPartedBob);
   const Vec3 q = p + Vec3{float(c.seed), 0, 0};
   const float wobble =
       .060f * (noise(q * 5) - .5f) + .050f * (noise(q * 13) - .5f) + .03f * (noise(q * 37) - .5f);
@@ -69,8 +70,6 @@ float hairLength(const Head& head, Vec3 p) {
   switch (c.hair) {
     case Hair::kShort:
       return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up));
-    case Hair::kPixie:
-      return mix(.52f, 1.f, smoothstep(.15f, .60f, up));
     case Hair::kAfro:
       return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .95f, up));
     case Hair::kCurls:
