@@ -5,7 +5,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include <cstring>
+#include <array>
+#include <cstddef>
 
 namespace mouthpiece::vp8 {
 namespace {
@@ -16,21 +17,30 @@ namespace {
 struct Taps {
   __m256i outer, odd, even;
 };
-AVX2 inline __m256i pair_of(int8_t a, int8_t b) {
-  return _mm256_set1_epi16(int16_t(uint8_t(a) | uint8_t(b) << 8));
-}
+/** The same as words, for each fraction. */
+constexpr auto PAIRS = [] {
+  std::array<std::array<int16_t, 3>, 8> out{};
+  for (size_t i = 0; i < out.size(); i++) {
+    const int8_t* f = FILTERS[i];
+    const auto pair = [f](int first, int second) {
+      return int16_t(uint8_t(f[first]) | uint8_t(f[second]) << 8);
+    };
+    out[i] = {pair(0, 5), pair(1, 3), pair(2, 4)};
+  }
+  return out;
+}();
 AVX2 inline Taps taps_of(int fraction) {
-  const int8_t* f = FILTERS[fraction];
-  return {pair_of(f[0], f[5]), pair_of(f[1], f[3]), pair_of(f[2], f[4])};
+  const auto& [outer, odd, even] = PAIRS[size_t(fraction)];
+  return {_mm256_set1_epi16(outer), _mm256_set1_epi16(odd), _mm256_set1_epi16(even)};
 }
-/** @returns eight bytes in the lower quarter of each half, twice */
+
+/** @returns eight filtered pixels in each half, in words and not clamped yet */
 AVX2 inline __m256i apply(const Taps& taps, __m256i outer, __m256i odd, __m256i even) {
-  const __m256i most = _mm256_add_epi16(
-      _mm256_add_epi16(_mm256_maddubs_epi16(outer, taps.outer), _mm256_set1_epi16(64)),
-      _mm256_maddubs_epi16(odd, taps.odd));
-  const __m256i sum =
-      _mm256_srai_epi16(_mm256_adds_epi16(most, _mm256_maddubs_epi16(even, taps.even)), 7);
-  return _mm256_packus_epi16(sum, sum);
+  const __m256i most = _mm256_add_epi16(_mm256_maddubs_epi16(outer, taps.outer),
+                                        _mm256_maddubs_epi16(odd, taps.odd));
+  // Divides by 128 and rounds.
+  return _mm256_mulhrs_epi16(_mm256_adds_epi16(most, _mm256_maddubs_epi16(even, taps.even)),
+                             _mm256_set1_epi16(1 << 8));
 }
 
 AVX2 inline __m128i load16(const uint8_t* from) {
@@ -47,79 +57,110 @@ struct Source {
   int stride;
 };
 
-/** One row: filtered across or copied. */
-template <bool ACROSS>
-AVX2 inline __m256i row_at(const Source& from, int y, [[maybe_unused]] const Taps& taps) {
-  const uint8_t* low = from.low + y * from.stride;
-  const uint8_t* high = from.high + y * from.stride;
-  if constexpr (!ACROSS) {
-    return load_halves(low, high);
+AVX2 inline __m256i row_at(const Source& from, int y) {
+  return load_halves(from.low + y * from.stride, from.high + y * from.stride);
+}
+
+/** A row filtered across, in words. */
+AVX2 inline __m256i across_at(const Source& from, int y, const Taps& taps) {
+  const __m256i outer = _mm256_broadcastsi128_si256(
+                    _mm_setr_epi8(0, 5, 1, 6, 2, 7, 3, 8, 4, 9, 5, 10, 6, 11, 7, 12)),
+                odd = _mm256_broadcastsi128_si256(
+                    _mm_setr_epi8(1, 3, 2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10)),
+                even = _mm256_broadcastsi128_si256(
+                    _mm_setr_epi8(2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10, 9, 11));
+  const __m256i p = row_at({from.low - 2, from.high - 2, from.stride}, y);
+  return apply(taps, _mm256_shuffle_epi8(p, outer), _mm256_shuffle_epi8(p, odd),
+               _mm256_shuffle_epi8(p, even));
+}
+
+/** Bytes of two rows: of each half of a vector the upper row's eight and the lower one's. */
+AVX2 inline __m256i bytes_of(__m256i upper, __m256i lower) {
+  return _mm256_packus_epi16(upper, lower);
+}
+
+/** Pixels of two rows side by side, as a pair of taps weighs them. A pair serves two rows. */
+AVX2 inline __m256i pair_of(__m256i upper, __m256i lower) {
+  return _mm256_unpacklo_epi8(upper, lower);
+}
+
+/** Stores two rows of luma, whose halves lie side by side. */
+struct LumaRows {
+  static constexpr int ROWS = 16;
+  uint8_t* out;
+  AVX2 void store(int y, __m256i rows) const {
+    constexpr int BY_ROW = 0xd8;  // quarters 0, 2, 1, 3
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + y * 16),
+                        _mm256_permute4x64_epi64(rows, BY_ROW));
+  }
+};
+/** Stores two rows of U, which are one half, and of V. */
+struct ChromaRows {
+  static constexpr int ROWS = 8;
+  uint8_t* out;
+  AVX2 void store(int y, __m256i rows) const {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + y * 8), _mm256_castsi256_si128(rows));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + CHROMA_BYTES + y * 8),
+                     _mm256_extracti128_si256(rows, 1));
+  }
+};
+
+template <bool ACROSS, bool DOWN, class Rows>
+AVX2 inline void predict(const Source& from, int x, int y, const Rows& to) {
+  const Taps across = taps_of(x), down = taps_of(y);
+  // The first eight bytes of each half are a row.
+  const auto row = [&](int i) AVX2 {
+    if constexpr (ACROSS) {
+      const __m256i words = across_at(from, i, across);
+      return bytes_of(words, words);
+    } else {
+      return row_at(from, i);
+    }
+  };
+  if constexpr (DOWN) {
+    __m256i a = row(-2), b = row(-1), c = row(0), d = row(1), e = row(2), bd = pair_of(b, d);
+#pragma GCC unroll 4
+    for (int i = 0; i < Rows::ROWS; i += 2) {
+      const __m256i f = row(i + 3), g = row(i + 4), ce = pair_of(c, e), df = pair_of(d, f);
+      to.store(i, bytes_of(apply(down, pair_of(a, f), bd, ce), apply(down, pair_of(b, g), ce, df)));
+      a = c;
+      b = d;
+      c = e;
+      d = f;
+      e = g;
+      bd = df;
+    }
   } else {
-    const __m256i outer = _mm256_broadcastsi128_si256(
-                      _mm_setr_epi8(0, 5, 1, 6, 2, 7, 3, 8, 4, 9, 5, 10, 6, 11, 7, 12)),
-                  odd = _mm256_broadcastsi128_si256(
-                      _mm_setr_epi8(1, 3, 2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10)),
-                  even = _mm256_broadcastsi128_si256(
-                      _mm_setr_epi8(2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10, 9, 11));
-    const __m256i p = load_halves(low - 2, high - 2);
-    return apply(taps, _mm256_shuffle_epi8(p, outer), _mm256_shuffle_epi8(p, odd),
-                 _mm256_shuffle_epi8(p, even));
+    for (int i = 0; i < Rows::ROWS; i += 2) {
+      if constexpr (ACROSS) {
+        to.store(i, bytes_of(across_at(from, i, across), across_at(from, i + 1, across)));
+      } else {
+        to.store(i, _mm256_unpacklo_epi64(row(i), row(i + 1)));
+      }
+    }
   }
 }
 
-AVX2 inline void store_halves(__m256i value, uint8_t* low, uint8_t* high) {
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(low), _mm256_castsi256_si128(value));
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(high), _mm256_extracti128_si256(value, 1));
-}
-
-/** @param low, high the two halves of the prediction; rows are `stride` bytes apart */
-template <bool ACROSS, bool DOWN, int ROWS>
-AVX2 inline void predict(const Source& from, int x, int y, uint8_t* low, uint8_t* high,
-                         int stride) {
-  const Taps across = taps_of(x);
-  if constexpr (!DOWN) {
-    for (int i = 0; i < ROWS; i++) {
-      store_halves(row_at<ACROSS>(from, i, across), low + i * stride, high + i * stride);
-    }
-  } else {
-    const Taps down = taps_of(y);
-    __m256i a = row_at<ACROSS>(from, -2, across), b = row_at<ACROSS>(from, -1, across),
-            c = row_at<ACROSS>(from, 0, across), d = row_at<ACROSS>(from, 1, across),
-            e = row_at<ACROSS>(from, 2, across);
-    for (int i = 0; i < ROWS; i++) {
-      const __m256i f = row_at<ACROSS>(from, i + 3, across);
-      store_halves(apply(down, _mm256_unpacklo_epi8(a, f), _mm256_unpacklo_epi8(b, d),
-                         _mm256_unpacklo_epi8(c, e)),
-                   low + i * stride, high + i * stride);
-      a = b;
-      b = c;
-      c = d;
-      d = e;
-      e = f;
-    }
-  }
-}
-
-template <int ROWS>
-AVX2 inline void choose(const Source& from, int x, int y, uint8_t* low, uint8_t* high, int stride) {
+template <class Rows>
+AVX2 inline void choose(const Source& from, int x, int y, const Rows& to) {
   if (x != 0 && y != 0) {
-    predict<true, true, ROWS>(from, x, y, low, high, stride);
+    predict<true, true>(from, x, y, to);
   } else if (x != 0) {
-    predict<true, false, ROWS>(from, x, y, low, high, stride);
+    predict<true, false>(from, x, y, to);
   } else if (y != 0) {
-    predict<false, true, ROWS>(from, x, y, low, high, stride);
+    predict<false, true>(from, x, y, to);
   } else {
-    predict<false, false, ROWS>(from, x, y, low, high, stride);
+    predict<false, false>(from, x, y, to);
   }
 }
 
 AVX2 void predict_luma(const uint8_t* from, int stride, int x, int y, uint8_t* out) {
-  choose<16>({from, from + 8, stride}, x, y, out, out + 8, 16);
+  choose(Source{from, from + 8, stride}, x, y, LumaRows{out});
 }
 
 AVX2 void predict_chroma(const uint8_t* u, const uint8_t* v, int stride, int x, int y,
                          uint8_t* out) {
-  choose<8>({u, v, stride}, x, y, out, out + CHROMA_BYTES, 8);
+  choose(Source{u, v, stride}, x, y, ChromaRows{out});
 }
 
 AVX2 inline uint32_t sum_of(__m256i lanes) {
