@@ -67,6 +67,14 @@ class Renderer {
     explicit Places(size_t nodes) : x(nodes, 0.f), y(nodes, 0.f) {}
   };
 
+  /**
+   * Motion of a block: where it was, right and below of where it is, in quarters of a pixel; and by
+   * how much less its nodes are displaced when it is shifted so, in 1/SUBPIXEL pixel.
+   */
+  struct Shift {
+    int x, y, change_x, change_y;
+  };
+
   static constexpr int PER_BLOCK = 16 / NODE_STEP;
   /** Displacements of a macroblock's nodes when it was drawn; those right of it are not used. */
   struct Drawn {
@@ -79,19 +87,12 @@ class Renderer {
     } field;
     int bend = 0;     // by how much the displacement is not linear, 1/SUBPIXEL pixel
     int strayed = 0;  // how far shifts since then may have missed, the same
+    Shift shift{};    // of this frame, if it is shifted
   };
 
   /** A block that moves is drawn every so many frames, from the first on, and else shifted. */
   struct Turn {
     uint8_t first, every;
-  };
-
-  /**
-   * Motion of a block: where it was, right and below of where it is, in quarters of a pixel; and by
-   * how much less its nodes are displaced when it is shifted so, in 1/SUBPIXEL pixel.
-   */
-  struct Shift {
-    int x, y, change_x, change_y;
   };
 
   /** Where to draw: the planes' first pixel and the luma stride (twice that of chroma). */
@@ -120,12 +121,17 @@ class Renderer {
   void assign_turns();
   void mark_changes(std::span<uint8_t> dirty, bool may_shift);
   bool is_shift_due(size_t k, bool head_moves) const;
-  Shift shift_of(size_t k) const;
+  Shift shift_of(size_t k, size_t first) const;
   static void note_field(Drawn& drawn);
   int stray_of(size_t k, Shift shift) const;
-  bool fits(size_t k, Shift shift) const;
-  size_t first_node(size_t k) const;
+  bool fits(size_t k, size_t first, Shift shift) const;
+  /** @returns the first of the nodes of a macroblock of the grid */
+  size_t first_node(int bx, int by) const {
+    return size_t(model_.node(bx * PER_BLOCK, by * PER_BLOCK));
+  }
   void remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion);
+  void note_shift(size_t k);
+  void note_drawn(int bx, int by, Drawn& drawn) const;
   void mark(Box box, std::span<uint8_t> dirty) const;
   void update_relief(std::span<uint8_t> dirty);
   void mark_relief(std::span<const uint8_t> cells, unsigned kinds, std::span<uint8_t> dirty) const;

@@ -76,12 +76,6 @@ void Renderer::assign_turns() {
   }
 }
 
-/** @returns the first of the nodes of macroblock k of the grid */
-size_t Renderer::first_node(size_t k) const {
-  const int across = (model_.x1 - model_.x0) / 16;
-  return size_t(model_.node(int(k) % across * PER_BLOCK, int(k) / across * PER_BLOCK));
-}
-
 /** @returns whether macroblock k of the grid, which moves, may be shifted now, and not drawn */
 bool Renderer::is_shift_due(size_t k, bool head_moves) const {
   const Turn turn = turns_[k];
@@ -93,13 +87,14 @@ bool Renderer::is_shift_due(size_t k, bool head_moves) const {
 }
 
 /**
+ * @param first the first of its nodes
  * @returns how a block has moved since it was drawn, by its middle. What is at p now, drawn from
  * p - d(p), was at p + m before, where p + m - before(p + m) = p - d(p): in a linear field that is
  * m - J m = before(p) - d(p), with the gradient J of the displacement.
  */
-Renderer::Shift Renderer::shift_of(size_t k) const {
+Renderer::Shift Renderer::shift_of(size_t k, size_t first) const {
   constexpr int MIDDLE = PER_BLOCK / 2;
-  const size_t middle = first_node(k) + size_t(MIDDLE * model_.columns + MIDDLE);
+  const size_t middle = first + size_t(MIDDLE * model_.columns + MIDDLE);
   const Drawn& drawn = drawn_[k];
   const auto dx = float(drawn.x[MIDDLE][MIDDLE] - nodes_.x[middle]),
              dy = float(drawn.y[MIDDLE][MIDDLE] - nodes_.y[middle]);
@@ -140,11 +135,10 @@ int Renderer::stray_of(size_t k, Shift shift) const {
 }
 
 /** @returns whether a block that is shifted has all nodes where they should be, but for its lag */
-bool Renderer::fits(size_t k, Shift shift) const {
+bool Renderer::fits(size_t k, size_t first, Shift shift) const {
   if (shift.x == 0 && shift.y == 0) {
     return false;
   }
-  const size_t first = first_node(k);
   const Drawn& drawn = drawn_[k];
   if (drawn.strayed + stray_of(k, shift) > model_.lag[k] / 2) {
     return false;
@@ -176,13 +170,14 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
   for (int by = 0; by < down; by++) {
     uint8_t* row = dirty.data() + (m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16;
     for (int bx = 0; bx < across; bx++) {
-      const size_t k = size_t(by * across + bx);
+      const size_t k = size_t(by * across + bx), first = first_node(bx, by);
+      Drawn& drawn = drawn_[k];
       Row changed{}, beyond{}, moved{};
       for (int j = 0; j < Drawn::ROWS; j++) {
-        const auto first = size_t(m.node(bx * PER_BLOCK, by * PER_BLOCK + j));
-        const Row x = load(nodes_.x.data() + first), y = load(nodes_.y.data() + first);
-        const Row far = max(abs(x - load(drawn_[k].x[j])), abs(y - load(drawn_[k].y[j])));
-        const Row lag = load(drawn_[k].lag[j]);
+        const size_t at = first + size_t(j * m.columns);
+        const Row x = load(nodes_.x.data() + at), y = load(nodes_.y.data() + at);
+        const Row far = max(abs(x - load(drawn.x[j])), abs(y - load(drawn.y[j])));
+        const Row lag = load(drawn.lag[j]);
         beyond |= far > (head_moves ? lengthened(lag) : lag);
         changed |= far;
         moved |= x | y;
@@ -192,8 +187,11 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
       if (!moves && shifted_for_[k] < frames) {
         continue;
       }
-      const bool shifts =
-          may_shift && is_away && is_shift_due(k, head_moves) && fits(k, shift_of(k));
+      bool shifts = may_shift && is_away && is_shift_due(k, head_moves);
+      if (shifts) {
+        drawn.shift = shift_of(k, first);
+        shifts = fits(k, first, drawn.shift);
+      }
       row[bx] = shifts ? SHIFTED : DRAWN;
     }
   }
@@ -203,59 +201,72 @@ void Renderer::mark_changes(std::span<uint8_t> dirty, bool may_shift) {
 void Renderer::remember_drawn(std::span<const uint8_t> dirty, std::span<int16_t> motion) {
   const Model& m = model_;
   std::fill(motion.begin(), motion.end(), int16_t(0));
-  const int across = (m.x1 - m.x0) / 16;
+  const int across = (m.x1 - m.x0) / 16, down = (m.y1 - m.y0) / 16;
   has_shifted_ = false;
-  for (size_t k = 0; k < drawn_.size(); k++) {
-    const int bx = int(k) % across, by = int(k) / across;
-    const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
-    if (dirty[at] == UNCHANGED) {
-      if (shifted_for_[k] == JUST_DRAWN) {
-        shifted_for_[k] = 0;
-      } else if (shifted_for_[k] != 0) {
-        shifted_for_[k]++;
-        has_shifted_ = true;
-      }
-      continue;
-    }
-    shifted_for_[k] = dirty[at] == SHIFTED ? 1 : JUST_DRAWN;
-    shifts_[k] = dirty[at] == SHIFTED ? shifts_[k] + 1 : 0;
-    const Shift shift = shift_of(k);
-    if (!motion.empty()) {
-      motion[2 * at] = int16_t(shift.x);
-      motion[2 * at + 1] = int16_t(shift.y);
-    }
-    Drawn& drawn = drawn_[k];
-    if (dirty[at] == SHIFTED) {
-      has_shifted_ = true;
-      drawn.strayed += stray_of(k, shift);
-      for (int j = 0; j < Drawn::ROWS; j++) {
-        for (int i = 0; i < Drawn::LANES; i++) {
-          drawn.x[j][i] = int16_t(drawn.x[j][i] - shift.change_x);
-          drawn.y[j][i] = int16_t(drawn.y[j][i] - shift.change_y);
+  for (int by = 0; by < down; by++) {
+    for (int bx = 0; bx < across; bx++) {
+      const size_t k = size_t(by * across + bx);
+      const auto at = size_t((m.y0 / 16 + by) * (m.asset.width / 16) + m.x0 / 16 + bx);
+      if (dirty[at] == UNCHANGED) {
+        if (shifted_for_[k] == JUST_DRAWN) {
+          shifted_for_[k] = 0;
+        } else if (shifted_for_[k] != 0) {
+          shifted_for_[k]++;
+          has_shifted_ = true;
         }
+        continue;
       }
-      continue;
+      const bool shifts = dirty[at] == SHIFTED;
+      shifted_for_[k] = shifts ? 1 : JUST_DRAWN;
+      shifts_[k] = shifts ? shifts_[k] + 1 : 0;
+      has_shifted_ |= shifts;
+      if (!motion.empty()) {
+        const Shift shift = shifts ? drawn_[k].shift : shift_of(k, first_node(bx, by));
+        motion[2 * at] = int16_t(shift.x);
+        motion[2 * at + 1] = int16_t(shift.y);
+      }
+      if (shifts) {
+        note_shift(k);
+      } else {
+        note_drawn(bx, by, drawn_[k]);
+      }
     }
-    drawn.strayed = 0;
-    const size_t first = first_node(k);
-    // What is shown is of another place: by the middle's displacement.
-    constexpr int MIDDLE = PER_BLOCK / 2;
-    const size_t middle = first + size_t(MIDDLE * m.columns + MIDDLE);
-    const auto from = [](int block, int displacement, int count) {
-      constexpr int STEP = NODE_STEP * SUBPIXEL;
-      return std::clamp(block * PER_BLOCK - (displacement + STEP / 2) / STEP, 0,
-                        count - Drawn::ROWS);
-    };
-    const int column = from(bx, nodes_.x[middle], m.columns),
-              line = from(by, nodes_.y[middle], m.rows);
-    for (int j = 0; j < Drawn::ROWS; j++) {
-      const size_t row = first + size_t(j * m.columns);
-      std::memcpy(drawn.lag[j], m.node_lag.data() + m.node(column, line + j), sizeof drawn.lag[j]);
-      std::memcpy(drawn.x[j], nodes_.x.data() + row, sizeof drawn.x[j]);
-      std::memcpy(drawn.y[j], nodes_.y.data() + row, sizeof drawn.y[j]);
-    }
-    note_field(drawn);
   }
+}
+
+/** Notes that a block was shifted by its shift of this frame. */
+void Renderer::note_shift(size_t k) {
+  Drawn& drawn = drawn_[k];
+  const Row by_x = splat(drawn.shift.change_x), by_y = splat(drawn.shift.change_y);
+  drawn.strayed += stray_of(k, drawn.shift);
+  for (int j = 0; j < Drawn::ROWS; j++) {
+    const Row x = load(drawn.x[j]) - by_x, y = load(drawn.y[j]) - by_y;
+    std::memcpy(drawn.x[j], &x, sizeof x);
+    std::memcpy(drawn.y[j], &y, sizeof y);
+  }
+}
+
+/** Notes where the nodes of a block are that was drawn. */
+void Renderer::note_drawn(int bx, int by, Drawn& drawn) const {
+  const Model& m = model_;
+  const size_t first = first_node(bx, by);
+  // What is shown is of another place: by the middle's displacement.
+  constexpr int MIDDLE = PER_BLOCK / 2;
+  const size_t middle = first + size_t(MIDDLE * m.columns + MIDDLE);
+  const auto from = [](int block, int displacement, int count) {
+    constexpr int STEP = NODE_STEP * SUBPIXEL;
+    return std::clamp(block * PER_BLOCK - (displacement + STEP / 2) / STEP, 0, count - Drawn::ROWS);
+  };
+  const int column = from(bx, nodes_.x[middle], m.columns),
+            line = from(by, nodes_.y[middle], m.rows);
+  for (int j = 0; j < Drawn::ROWS; j++) {
+    const size_t row = first + size_t(j * m.columns);
+    std::memcpy(drawn.lag[j], m.node_lag.data() + m.node(column, line + j), sizeof drawn.lag[j]);
+    std::memcpy(drawn.x[j], nodes_.x.data() + row, sizeof drawn.x[j]);
+    std::memcpy(drawn.y[j], nodes_.y.data() + row, sizeof drawn.y[j]);
+  }
+  drawn.strayed = 0;
+  note_field(drawn);
 }
 
 }  // namespace mouthpiece::face
