@@ -23,8 +23,11 @@ constexpr uint32_t GOOD_LUMA = 500, GOOD_CHROMA = 250;
 constexpr uint32_t GOOD_MOVING_LUMA = 3400, GOOD_MOVING_CHROMA = 400, GOOD_SHADE = 80;
 /** With more than this share of its blocks in motion a picture moves. */
 constexpr double MOVING_SHARE = 1. / 8;
-/** Rounding of levels: less than a half, since small levels cost more than they gain. */
-constexpr float ROUND_LUMA = .30F, ROUND_DCS = .40F, ROUND_CHROMA = .30F;
+/**
+ * Rounding of levels: less than a half, since small levels cost more than they gain. Those of high
+ * frequencies cost most: many zeros come before them.
+ */
+constexpr float ROUND_LUMA = .40F, ROUND_LUMA_FALLS = .06F, ROUND_DCS = .40F, ROUND_CHROMA = .30F;
 /** Where the contexts of each level's token begin: three for each band (RFC 6386, 13). */
 constexpr std::array<uint32_t, 16> PLACES = {0,  3,  6,  9,  18, 12, 15, 18,
                                              18, 18, 18, 18, 18, 18, 18, 21};
@@ -158,7 +161,7 @@ Planes InterCoder::source_of(std::span<const uint8_t> picture, int bx, int by) {
 void InterCoder::code_residuals(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                                 int quantizer, Scratch& scratch) {
   const int dc = DC_STEPS[size_t(quantizer)], ac = AC_STEPS[size_t(quantizer)];
-  steps_ = {make_ac_steps(ac, ROUND_LUMA),
+  steps_ = {make_ac_steps(ac, ROUND_LUMA, ROUND_LUMA_FALLS),
             make_steps(2 * dc, std::max(8, ac * 155 / 100), ROUND_DCS),
             make_steps(std::min(dc, 132), ac, ROUND_CHROMA)};
   std::fill(above_.begin(), above_.end(), Context{});

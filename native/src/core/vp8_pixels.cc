@@ -107,10 +107,11 @@ inline void inverse(I8 (&r)[4]) {
 
 }  // namespace
 
-Steps make_steps(int dc, int ac, float rounding) {
+Steps make_steps(int dc, int ac, float rounding, float falling) {
   Steps out;
   for (size_t i = 0; i < 16; i++) {
-    const int step = i == 0 ? dc : ac, round = int(rounding * float(step));
+    const int step = i == 0 ? dc : ac, frequency = std::max(int(i % 4 + i / 4) - 1, 0),
+              round = int((rounding - falling * float(frequency)) * float(step));
     out.step[i] = int16_t(step);
     out.round[i] = int16_t(round);
     out.dead_zone[i] = int16_t(step - round);
@@ -119,8 +120,8 @@ Steps make_steps(int dc, int ac, float rounding) {
   return out;
 }
 
-Steps make_ac_steps(int ac, float rounding) {
-  Steps out = make_steps(ac, ac, rounding);
+Steps make_ac_steps(int ac, float rounding, float falling) {
+  Steps out = make_steps(ac, ac, rounding, falling);
   out.dead_zone[0] = INT16_MAX;
   return out;
 }

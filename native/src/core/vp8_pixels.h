@@ -13,10 +13,13 @@ struct alignas(16) Coefficients : std::array<int16_t, 16> {};
 struct Steps {
   Coefficients step, dead_zone, round, reciprocal;
 };
-/** @param rounding share of a step that is added to a coefficient before it is divided */
-Steps make_steps(int dc, int ac, float rounding);
+/**
+ * @param rounding share of a step that is added to a coefficient before it is divided
+ * @param falling by how much it is less for each column and row after the first frequency
+ */
+Steps make_steps(int dc, int ac, float rounding, float falling = 0);
 /** The same for blocks whose DC is coded elsewhere: its level is 0. */
-Steps make_ac_steps(int ac, float rounding);
+Steps make_ac_steps(int ac, float rounding, float falling);
 
 /** Transforms the differences of two adjacent 4x4 blocks: 8x4 pixels. */
 void transform_pair(const uint8_t* source, int source_stride, const uint8_t* predicted, int stride,
