@@ -17,10 +17,10 @@ constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
  * which is seen first in fine texture. Its lag is shorter than a smooth block's, in pixels. Eyes
  * are looked at.
  */
-constexpr uint8_t SMOOTH_TURN = 8, TEXTURED_TURN = 4, EYE_TURN = 3;
+constexpr uint8_t SMOOTH_TURN = 12, TEXTURED_TURN = 6, EYE_TURN = 3;
 constexpr float SMOOTH_LAG = .5f;
 /** Share by which lags are longer while the head moves, where less is seen, as a shift. */
-constexpr int MOVING_LAG = 3;
+constexpr int MOVING_LAG = 2;
 /** How far from where it is at rest an eye is drawn, pixels. */
 constexpr float EYE_SWAY = 8;
 /** A block is not taken to be compressed more, as an area. */
@@ -140,7 +140,7 @@ bool Renderer::fits(size_t k, size_t first, Shift shift) const {
     return false;
   }
   const Drawn& drawn = drawn_[k];
-  if (drawn.strayed + stray_of(k, shift) > model_.lag[k] / 2) {
+  if (drawn.strayed + stray_of(k, shift) > model_.lag[k]) {
     return false;
   }
   const Row by_x = splat(shift.change_x), by_y = splat(shift.change_y);

@@ -18,7 +18,7 @@ constexpr int OUTSIDE = 14 * 4, FARTHEST = 50 * 4;
 constexpr uint32_t STILL_ERROR = 512;
 /** A vector that the caller knows is taken when its absolute error is smaller: no other is tried.
  */
-constexpr uint32_t KNOWN_ERROR = 400;
+constexpr uint32_t KNOWN_ERROR = 450;
 /** Steps of the search in quarters of a pixel, and how often each is repeated. */
 constexpr int FIRST_STEP = 16, MAX_TURNS = 4;
 

@@ -14,7 +14,7 @@ namespace {
  */
 constexpr int FINEST = 15, FINEST_ABOVE_800 = 4, COARSEST = 112;
 /** What is added to the finest index while the picture moves. */
-constexpr int MOVING = 2;
+constexpr int MOVING = 1;
 /** Share of the debt that a frame pays back. */
 constexpr double PAYBACK = .08;
 /** Bits that may be saved up, in seconds of the target, and owed. */

@@ -13,7 +13,7 @@ const FRAMES = 40;
 /** Frames with a key frame on request, and from which on the renderer is held. */
 const [KEY, HELD] = [19, 32];
 /** A block is shifted as often in a row, and drawn when it has rested for three frames since. */
-const [MOST_SHIFTS, RESTED] = [7, 3];
+const [MOST_SHIFTS, RESTED] = [11, 3];
 
 test('a head of which most movements are shifts looks as one that is drawn', () => {
   const asset = new native.FaceAsset(syntheticAsset());
