@@ -19,8 +19,8 @@ constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
  */
 constexpr uint8_t SMOOTH_TURN = 12, TEXTURED_TURN = 6, EYE_TURN = 3;
 constexpr float SMOOTH_LAG = .5f;
-/** Share by which lags are longer while the head moves, where less is seen, as a shift. */
-constexpr int MOVING_LAG = 2;
+/** Eighths by which lags are longer while the head moves, where less is seen. */
+constexpr int MOVING_LAG = 3;
 /** How far from where it is at rest an eye is drawn, pixels. */
 constexpr float EYE_SWAY = 8;
 /** A block is not taken to be compressed more, as an area. */
@@ -44,7 +44,7 @@ Row max(Row a, Row b) {
   return a > b ? a : b;
 }
 Row lengthened(Row lag) {
-  return lag + (lag >> MOVING_LAG);
+  return lag + (MOVING_LAG * lag >> 3);
 }
 /** @returns whether one of the lanes that are a block's nodes is not 0 */
 bool any(Row x) {
