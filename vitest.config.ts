@@ -57,11 +57,12 @@ const WAITING = [
   'front/signalling',
   'front/store/storage-hangs',
   'front/videos/static-video-service',
-  'talk/conversation',
   'talk/provider-sockets',
 ].map((name) => `test/${name}.test.ts`);
-/** Measures time, although without a server. */
-const TIMED_THREADS = ['test/pipeline/wav2lip/neighbours.test.ts'];
+/** They measure time, although without a server. */
+const TIMED_THREADS = ['pipeline/wav2lip/neighbours', 'talk/conversation'].map(
+  (name) => `test/${name}.test.ts`,
+);
 
 const scenario = (name: string): string => `test/scenarios/${name}.test.ts`;
 /** Scenarios whose figures do not depend on what else the machine does. */
@@ -125,7 +126,14 @@ export default defineConfig({
           ...TOGETHER,
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...CORE, ...WAITING, ...DEEP, 'test/scenarios/**', 'test/bench/**'],
+          exclude: [
+            ...CORE,
+            ...WAITING,
+            ...TIMED_THREADS,
+            ...DEEP,
+            'test/scenarios/**',
+            'test/bench/**',
+          ],
           retry: 0,
         },
       },

@@ -24,6 +24,7 @@ const LONGEST = [
   'scenarios/failures',
   'jobs/video/render-video',
   'scenarios/wav2lip',
+  'talk/conversation', // waits
   'jobs/face/portrait-quality',
   'scenarios/room-page',
   'bench/load',
