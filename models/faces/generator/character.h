@@ -88,6 +88,11 @@ struct Character {
   float exposure = 1;
 };
 
+/** @returns whether hair hangs beside the face */
+inline bool hangs(Hair hair) {
+  return hair == Hair::kLong || hair == Hair::kBob || hair == Hair::kPartedBob;
+}
+
 /** @returns the character with that id, or null */
 const Character* findCharacter(const char* id);
 const Character* allCharacters(int* count);

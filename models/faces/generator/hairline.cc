@@ -52,7 +52,7 @@ void addHairline(const Head& head, std::vector<Strand>& out) {
   const Character& c = head.character();
   const float low = head.landmarks().earTop - .10f;
   const bool isCoiled = c.hair == Hair::kAfro || c.hair == Hair::kCurls;
-  const bool isLong = c.hair == Hair::kLong || c.hair == Hair::kBob || c.hair == Hair::kPartedBob;
+  const bool isLong = hangs(c.hair);
   Random random(c.seed * 7 + 1);
   const auto rootNear = [&](float from, float to, Vec3& root) {
     return pointOnScalp(head, random, root) && root.z > -.1f && root.y > low &&

@@ -3,10 +3,6 @@
 
 namespace {
 
-bool isWorn(const Character& c, Hair a, Hair b) {
-  return c.hair == a || c.hair == b;
-}
-
 /** A line through points of rising x, flat before and after. */
 template <size_t N>
 float lineThrough(const float (&x)[N], const float (&y)[N], float at) {
@@ -24,8 +20,7 @@ float insideHairline(const Head& head, Vec3 p) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
   const float ax = std::fabs(p.x);
-  const bool isSoft =
-      isWorn(c, Hair::kLong, Hair::kBob) || isWorn(c, Hair::kCurls, Hair::kPartedBob);
+  const bool isSoft = hangs(c.hair) || c.hair == Hair::kCurls;
   const Vec3 q = p + Vec3{float(c.seed), 0, 0};
   const float wobble =
       .060f * (noise(q * 5) - .5f) + .050f * (noise(q * 13) - .5f) + .03f * (noise(q * 37) - .5f);

@@ -181,7 +181,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const float nostril = isFace ? smoothstep(1.25f, .45f, far) : 0.f;
   out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.90f, .95f, .955f} * nostril);
   out.added = light.specular * ((1 - inside) * (1 - nostril));
-  if (c.hair == Hair::kLong || c.hair == Hair::kBob || c.hair == Hair::kPartedBob) {
+  if (hangs(c.hair)) {
     // Below hair that hangs there is no sheen.
     out.added = out.added * (1 - .85f * smoothstep(-.22f, -.02f, insideHairline(head, p)) *
                                      smoothstep(.40f, .60f, std::fabs(p.x)));
