@@ -27,6 +27,14 @@ constexpr float MOST_RED = .8f;
 /** Luma of the upper lip: share of that of the lower one, and most of that of the skin above it. */
 constexpr float SHADED = .86f, DARKER = .84f;
 
+/**
+ * Red that is added to the upper lip has the lower one's detail, so many times, bounded to so much
+ * luma, taken from these shares of that lip's thickness; and is lighter at its outer edge than at
+ * the line between the lips by this, at a luma of 150.
+ */
+constexpr float OWN_DETAIL = 1.6f, MOST_DETAIL = 25, TURNED_LIGHT = 110;
+constexpr std::array<float, 2> DETAIL_FROM{.25f, .85f};
+
 /** A bell round `centre`: 1 there, 0 at a distance of two `width`s. */
 float bell(float x, float centre, float width) {
   const float t = (x - centre) / (2 * width);
@@ -202,6 +210,15 @@ void build_relief(Model& model) {
   const Grey wider = closing(skin, 2 * radius), wide_u = mean(u, 2 * radius),
              wide_v = mean(v, 2 * radius);
   const Grey smooth = mean(skin, std::max(2, int(.06f * wn)));
+  const auto lower_detail = [&](float column, float up) {
+    const auto k = size_t(std::clamp(column, 0.f, float(c.count - 1)));
+    const Point at = model.frame.to_picture(
+        c.left + column, mix(c.seam[k], c.lower_outer[k], mix(DETAIL_FROM[0], DETAIL_FROM[1], up)));
+    const auto x = size_t(std::clamp(int(at.x) - relief.left, 0, relief.width - 1)),
+               y = size_t(std::clamp(int(at.y) - relief.top, 0, relief.height - 1)),
+               i = y * size_t(relief.width) + x;
+    return std::clamp(skin.data[i] - smooth.data[i], -MOST_DETAIL, MOST_DETAIL);
+  };
   const float over_dark = 45 * lack;
   // Young skin folds less.
   const float folds = .45f + .8f * model.grade.age;
@@ -223,8 +240,8 @@ void build_relief(Model& model) {
       const float lips =
           light * (18 * bell(at.lower, .5f, .22f) * smoothstep(.75f, .2f, at.r) -
                    20 * bell(at.lower, 1.35f, .22f) * sides +
-                   7 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
-                   14 * bell(at.upper, .4f, .25f) * sides -
+                   14 * bell(at.upper, 1.1f, .2f) * smoothstep(.6f, .2f, at.r) -
+                   28 * bell(at.upper, .3f, .25f) * sides -
                    6 * bell(at.r, .98f, .12f) * smoothstep(.3f, .1f, std::abs(at.below)));
       // The skin beside the corners is bare whenever lips are round.
       const Colour bare_skin{luma + corners[0].data[i], u.data[i] + corners[1].data[i],
@@ -242,6 +259,10 @@ void build_relief(Model& model) {
           thin * smoothstep(height + 2, height - 1.5f, rise) * smoothstep(-1.5f, .5f, rise) *
           smoothstep(2, 6, height) *
           smoothstep(45 + over_dark, 25 + over_dark, red.y - mix(luma, ground.data[i], lack));
+      // That red is as uneven as the lower lip, and a lip that turns outwards is round.
+      const float up = clamp01(rise / std::max(1.f, height)),
+                  lit = red.y + TURNED_LIGHT * light * (up - .45f) +
+                        (reddened > 0 ? OWN_DETAIL * lower_detail(at.pursed.column, up) : 0.f);
       const float turned =
           pale * smoothstep(1.1f, .8f, std::max(at.upper, at.lower)) * smoothstep(1, .7f, at.r);
       const size_t cell = size_t(y / CELL * (relief.width / CELL) + x / CELL);
@@ -265,10 +286,9 @@ void build_relief(Model& model) {
       const auto turn = [&](float from, float without, float to) {
         return without - from + reddened * (to - without);
       };
-      set(Relief::PROTRUDED,
-          {lips + creases + turn(bare_skin.y, here.y, red.y) - 6 * light * turned,
-           turn(bare_skin.u, here.u, red.u) - turned,
-           turn(bare_skin.v, here.v, red.v) + 4 * turned});
+      set(Relief::PROTRUDED, {lips + creases + turn(bare_skin.y, here.y, lit) - 6 * light * turned,
+                              turn(bare_skin.u, here.u, red.u) - turned,
+                              turn(bare_skin.v, here.v, red.v) + 4 * turned});
       set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});
       const SkinLight change =
           skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0, textured);
