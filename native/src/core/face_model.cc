@@ -114,6 +114,7 @@ class Builder {
     }
     const float eyes = distance(asset_.landmark(EYE_LEFT), asset_.landmark(EYE_RIGHT)),
                 room = std::min(c.outline[0], c.outline[1]) - 1;
+    c.by_eyes = 2 * c.half_width / std::max(1.f, eyes);
     c.narrowing = std::clamp(1 - ROUNDED_WIDTH * eyes / (2 * c.half_width), .25f,
                              std::clamp(room, .25f, MOST_NARROWING));
     const float reach = std::min(

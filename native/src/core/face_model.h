@@ -58,6 +58,7 @@ struct Contours {
   float half_width = 1;                    // half the seam's length
   float middle = 0;                        // x of the lips' middle: not centre on a turned head
   float narrowing = .25f;                  // share of it that lips lose when they round
+  float by_eyes = .6f;                     // the seam's length, in distances between the eyes
   std::array<float, 2> outline{2, 2};      // from the centre to the face's outline, half widths
   std::array<float, 2> room{1, 1};         // from the seam's ends to the outline, half widths
   float teeth_half_width = 1;              // half the width of what an open mouth shows

@@ -104,6 +104,15 @@ constexpr float CHEER_WIDE = .05f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
 constexpr std::array<float, 2> ARCH{.165f, .125f}, STRAIGHT{.1f, .8f}, BLUNT{.26f, .18f};
 /** From this jaw on no more of the opening stays closed: the line between the lips would show. */
 constexpr float BLUNTEST = .65f;
+/**
+ * Widths of mouths that are narrow and that are not, in distances between the eyes. A dropped jaw
+ * would make narrow ones a ring: it arches them by this instead, lets them spread by this share,
+ * and makes their upper and lower lip thinner by these.
+ */
+constexpr float NARROW = .51f, NOT_NARROW = .58f, NARROW_ARCH = .13f, SPREADS = .04f,
+                THINNER_UPPER = .15f, THINNER_LOWER = .25f;
+/** Share of their width that other mouths lose when the jaw drops. */
+constexpr float SHORTENED = .08f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
@@ -186,13 +195,14 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // When the jaw drops, corners that a smile has pulled apart come together. People spread their
   // lips by 6 to 12 % of the distance between their eyes.
   const float smiling = clamp01(c.smile / (.2f * wn)) * (1 - .5f * a.wide);
+  const float narrow = smoothstep(NOT_NARROW, NARROW, c.by_eyes);
   const float parts = std::max(a.jaw, .8f * a.open) * (1 - a.round) * free, cheer = model.cheer;
   const float kx =
       std::clamp(-c.narrowing * std::max(std::pow(a.round, 1.5f) * (1 - set), NARROWED * rounding) +
                      .31f * a.wide * (1 - .6f * a.round) * (1 - .4f * smiling) +
                      .12f * a.teeth * clamp01(1 - 1.5f * a.round) * (1 - .4f * smiling) +
                      .07f * std::max(0.f, mood.smile) - .01f * a.press + .01f * a.tuck -
-                     (.08f + .045f * smiling) * (1 - cheer) * a.jaw -
+                     (mix(SHORTENED, -SPREADS, narrow) + .045f * smiling) * (1 - cheer) * a.jaw -
                      .04f * smiling * (1 - cheer) * a.open + CHEER_WIDE * cheer * parts,
                  -.6f, .3f);
   const float corner = wn * (1 + kx), most = std::min(float(c.count - 1) / 2, CHEEK * wn);
@@ -212,6 +222,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   };
   const float less_upper = thinner(c.upper_thick, .02f, .13f),
               less_lower = thinner(c.lower_thick, .04f, .22f);
+  // A jaw that drops stretches them.
+  const float thin_upper = less_upper + narrow * THINNER_UPPER * c.upper_thick * a.jaw,
+              thin_lower = less_lower + narrow * THINNER_LOWER * c.lower_thick * a.jaw;
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.17f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.27f * a.press + .66f * a.tuck);
@@ -233,7 +246,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   // A crooked mouth becomes more even: most when it rounds.
   const float even = clamp01(std::max({LEVELLED * a.round, 1.1f * a.jaw, .75f * a.open}));
 
-  const float arch = mix(ARCH[0], ARCH[1], cheer),
+  const float arch = mix(mix(ARCH[0], NARROW_ARCH, narrow), ARCH[1], cheer),
               straight = mix(STRAIGHT[0], STRAIGHT[1], cheer) * a.jaw;
   // A dropped jaw rounds the ends of the opening.
   const float oval = clamp01(1.3f * a.jaw);
@@ -307,9 +320,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
-    out.d_upper = line - .74f * upper * rising + thick * less_upper;
+    out.d_upper = line - .74f * upper * rising + thick * thin_upper;
     out.d_lower = line - upper * rising + .96f * aperture * around -
-                  thick * (less_lower + .62f * c.lower_thick * a.tuck);
+                  thick * (thin_lower + .62f * c.lower_thick * a.tuck);
     pucker.round_outside(place, out);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));
