@@ -163,11 +163,18 @@ Layer make_layer(const Model& model, Source source) {
   return layer;
 }
 
+/**
+ * Teeth have one size in all adults, and smiles do not make them wider: above this width of the
+ * mouth, in distances between the eyes, their width follows this power of its inverse.
+ */
+constexpr float WIDE_MOUTH = .6f, NARROWER = .6f;
+
 /** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
-  const float half_width = c.teeth_half_width * (upper ? 1.34f : .74f),
+  const float own = std::pow(std::min(1.f, WIDE_MOUTH / c.by_eyes), NARROWER),
+              half_width = c.teeth_half_width * own * (upper ? 1.34f : .74f),
               turn = (c.middle - c.centre) / c.half_width;
   const Row row{.upper = upper,
                 .edge = seam + biting_edge(model, upper) * fh,
