@@ -139,6 +139,15 @@ constexpr float UPPER_INSIDE = .54f, LOWER_INSIDE = .70f;
  * it is, as flesh is redder in its own shade.
  */
 constexpr float LIKE_LIPS = .6f, REDDER = 1.2f;
+/** How much higher a dropped jaw's openings show the insides of the upper and the lower lip. */
+constexpr float UPPER_TURNED = .011f, LOWER_TURNED = .016f;
+/**
+ * The lips' insides are as deep where their edge is steep as where it is level, measured across the
+ * edge: there they are up to so many times as high.
+ */
+constexpr float STEEPEST_EDGE = 6;
+/** Share of their light that the lips' insides lose at the ends of the opening. */
+constexpr float DARK_ENDS = .4f;
 /** Where the lips' colour is taken, share of their thickness from the line between them. */
 constexpr float LIP_SAMPLE = .30f;
 
@@ -278,8 +287,9 @@ void MouthInterior::prepare(const Mouth& mouth) {
   f.bite = a.tuck * (1 - a.press);
   f.upper_bulge = 1 - 1.3f * f.ring;
   f.lower_bulge = -.4f * f.ring;
-  f.upper_rim = (.005f + .012f * a.round + .010f * f.ring) * fh_;
-  f.lower_rim = (.008f + .012f * a.round + .010f * f.ring) * fh_ + .02f * mouth.aperture;
+  f.upper_rim = (.005f + UPPER_TURNED * a.jaw + .012f * a.round + .010f * f.ring) * fh_;
+  f.lower_rim = (.008f + LOWER_TURNED * a.jaw + .012f * a.round + .010f * f.ring) * fh_ +
+                .02f * mouth.aperture;
   const auto index = [&](float x) { return std::clamp(int(x - c.left), 0, c.count - 1); };
   first_ = index(c.centre - f.corner - 2);
   last_ = index(c.centre + f.corner + 2);
@@ -303,7 +313,15 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
               sides = 1 - TONGUE_SIDES * std::min(1.f, t2);
   // Towards the corners the lips' insides fill the opening.
   const float share = mix(.20f + RING * f.ring, .50f + .5f * RING * f.ring, r2);
-  const float reach = std::min(.042f * fh_, .55f * gap);
+  const auto rim = [&](float height, float Mouth::Column::* edge) {
+    const size_t before = i - std::min<size_t>(i, 2),
+                 after = std::min(i + 2, mouth.columns.size() - 1);
+    const float slope =
+        (mouth.columns[after].*edge - mouth.columns[before].*edge) / float(after - before);
+    const float steep = std::min(STEEPEST_EDGE, std::sqrt(1 + slope * slope));
+    return 1 / (std::min(height * steep, std::min(1.f, share * steep) * gap) + .5f);
+  };
+  const float reach = std::min(.042f * fh_, .55f * gap), lit = 1 - DARK_ENDS * r2 * r2;
   return {
       .tongue =
           F4{.97f * smoothstep(1.12f, .75f, t), tongue_top, 1 / front, f.tongue_light * sides},
@@ -311,9 +329,10 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
           F4{.94f * smoothstep(.90f, .25f, r), .15f * smoothstep(.22f, 0, t),
              f.wet * wet_[i] * smoothstep(.8f, .4f, t),
              (1 - (.55f + .10f * f.hood) * r2 * r2) * (1 - BITE_SIDES * f.bite * r2) * f.ambient},
-      .rim = F4{1 / (std::min(f.upper_rim, share * gap) + .5f),
-                1 / (std::min(f.lower_rim, share * gap) + .5f), .85f, .85f},
-      .lips = F4{lips.upper, lips.lower, 1 / reach, 1 / std::min(.024f * fh_, .35f * gap)},
+      .rim = F4{rim(f.upper_rim, &Mouth::Column::y_top), rim(f.lower_rim, &Mouth::Column::y_bottom),
+                .85f, .85f},
+      .lips = F4{mix(16, lips.upper, lit), mix(16, lips.lower, lit), 1 / reach,
+                 1 / std::min(.024f * fh_, .35f * gap)},
   };
 }
 
