@@ -343,8 +343,10 @@ Mouth::Edges Mouth::edges(const Contours& contours, F4 x) const {
     return F4{columns[size_t(k[0]) + next].*field, columns[size_t(k[1]) + next].*field,
               columns[size_t(k[2]) + next].*field, columns[size_t(k[3]) + next].*field};
   };
-  return {mix(gather(&Column::y_top, 0), gather(&Column::y_top, 1), f),
-          mix(gather(&Column::y_bottom, 0), gather(&Column::y_bottom, 1), f)};
+  const F4 top = gather(&Column::y_top, 0), bottom = gather(&Column::y_bottom, 0),
+           top_slope = gather(&Column::y_top, 1) - top,
+           bottom_slope = gather(&Column::y_bottom, 1) - bottom;
+  return {top + f * top_slope, bottom + f * bottom_slope, top_slope, bottom_slope};
 }
 
 Mouth::Column Mouth::at(const Contours& contours, float x) const {

@@ -55,9 +55,9 @@ struct Mouth {
   float crease = 0;        // darkening of the line between pressed lips, 0 to 1
   Articulation now{};      // the articulation within the face's limits, for the mouth's interior
 
-  /** The lips' inner edges at four x. */
+  /** The lips' inner edges at four x, and how far they fall there per pixel across. */
   struct Edges {
-    F4 top, bottom;
+    F4 top, bottom, top_slope, bottom_slope;
   };
   Edges edges(const Contours& contours, F4 x) const;
   /** @returns the column at x, interpolated */
