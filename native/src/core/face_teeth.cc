@@ -53,7 +53,7 @@ constexpr std::array<Tooth, TEETH> UPPER{{{.235f, 0, 0},
            {1.05f, .18f, 0},
            {1.2f, .18f, 0}}};
 /** The arch bends back: how far the edges of a row rise towards its ends, share of its height. */
-constexpr float UPPER_CURVE = .06f, LOWER_CURVE = .10f;
+constexpr float UPPER_CURVE = .12f, LOWER_CURVE = .10f;
 /**
  * A turned head shows more of the side that is near and less of the other: by how much, in units of
  * how far the lips' middle is from that of the mouth (half widths).
@@ -64,6 +64,8 @@ constexpr float NEARER = .9f, FARTHER = .5f;
  * and the chroma offset there of a tooth of luma 216.
  */
 constexpr float SHADE_COLOUR = .4f, SHADE_U = -4, SHADE_V = 7;
+/** Luma of teeth from which on highlights are weaker, and at which they are half. */
+constexpr std::array<float, 2> WHITE{205, 230};
 /** Less light reaches the side teeth: exp(-FALL x^POWER), x in half widths of the row. */
 constexpr float UPPER_FALL = 1.3f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
 
@@ -96,19 +98,19 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
               gap = (k < 2 ? .14f : .10f) + .06f * age +
                     (k < 2 ? .18f : .10f) * smoothstep(.30f, 0, d) +
                     .10f * smoothstep(.4f, .8f, away);
+  const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // A wet highlight down each tooth, clearest on one.
   const float shine = (u + .25f) / .30f, low = (d - .38f) / .26f,
-              wet = (k == 0   ? (x < 0 ? .15f : .11f)
-                     : k == 1 ? .08f
-                              : .05f) *
-                    (1 - .4f * age);
+              wet = (k == 0   ? (x < 0 ? .33f : .24f)
+                     : k == 1 ? .15f
+                              : .08f) *
+                    (1 - .4f * age) * (1 - .5f * smoothstep(WHITE[0], WHITE[1], float(t.y)));
   const float fall = std::exp(-(row.upper ? UPPER_FALL : LOWER_FALL) * std::pow(ax, FALL_POWER));
   const float shade = fall *
                       (1 - .14f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
                        (.035f + .03f * age) * own(2) + wet * std::exp(-shine * shine - low * low)) *
                       (1 - gap * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
-  const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // Enamel becomes thinner: what is below it is darker and yellower.
   const float old = 1 - .14f * age, colour = (float(t.y) - 16) / 200 * tinted(model.asset),
               yellow = colour * age * fall, red = colour * (1 - fall);
@@ -181,8 +183,8 @@ Layer painted(const Model& model, bool upper) {
                 .left = half_width * (1 + (turn > 0 ? NEARER : FARTHER) * turn),
                 .right = half_width * (1 - (turn > 0 ? FARTHER : NEARER) * turn),
                 .height = (upper ? .095f : .075f) * fh,
-                .line = .8f + .4f * model.softness};
-  const float spread = .28f + .45f * model.softness;
+                .line = .64f + .32f * model.softness};
+  const float spread = .1f + .25f * model.softness;
   return make_layer(model, [&](float x, float y) {
     Sample sum{{0, 0, 0}, 0};  // colours times alpha
     for (const float oy : {-spread, 0.f, spread}) {
