@@ -179,7 +179,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float apart = (.205f * a.open * (1 + .12f * a.open) * (1 - .34f * a.round) +
                        .045f * a.jaw * (1 - .4f * a.round)) *
                           unit * free +
-                      .037f * fh * a.tuck * (1 - a.press) +
+                      .033f * fh * a.tuck * (1 - a.press) +
                       ROUND_OPENING * fh * rounding * smoothstep(0, .15f, std::max(a.open, a.jaw));
   // Pressing lips meet before they press fully: of a short closure a frame may show the half alone.
   const float aperture = std::max(0.f, apart - MEET * fh * a.press);
@@ -233,7 +233,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float parting =
       std::clamp(mix(.82f, .97f - .35f * std::max(0.f, 1 - model.asset.limits.open),
                      std::max(parted, a.wide)) -
-                     .26f * a.tuck - mix(BLUNT[0], BLUNT[1], cheer) * std::min(a.jaw, BLUNTEST),
+                     .06f * a.tuck - mix(BLUNT[0], BLUNT[1], cheer) * std::min(a.jaw, BLUNTEST),
                  .4f, 1.f);
   const Pucker pucker(c, fh, rounding, aperture);
   const float half_opening = pucker.half_opening(corner * parting), inner = half_opening / corner,
@@ -325,7 +325,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
                   thick * (thin_lower + .62f * c.lower_thick * a.tuck);
     pucker.round_outside(place, out);
     // The chin's own muscle lifts its skin when lips press or protrude.
-    out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .008f * a.tuck));
+    out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .020f * a.tuck));
     out.y_upper = std::min(neutral(c.upper_outer) + out.d_upper, out.y_top - .8f);
     out.y_lower = std::max(neutral(c.lower_outer) + out.d_lower, out.y_bottom + .8f);
     out.y_chin = std::max(neutral(c.chin) + out.d_chin, out.y_lower + 4);
