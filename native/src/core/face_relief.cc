@@ -35,6 +35,13 @@ constexpr float SHADED = .86f, DARKER = .84f;
 constexpr float OWN_DETAIL = 1.6f, MOST_DETAIL = 25, TURNED_LIGHT = 110;
 constexpr std::array<float, 2> DETAIL_FROM{.25f, .85f};
 
+/**
+ * Luma of skin from which on the shade of hollows is less, at which this share is left, and the
+ * share. On bright, even skin it looked like dirt.
+ */
+constexpr std::array<float, 2> BRIGHT{150, 195};
+constexpr float FAINT = .4f;
+
 /** A bell round `centre`: 1 there, 0 at a distance of two `width`s. */
 float bell(float x, float centre, float width) {
   const float t = (x - centre) / (2 * width);
@@ -292,9 +299,10 @@ void build_relief(Model& model) {
       set(Relief::CORNERS, {corners[0].data[i], corners[1].data[i], corners[2].data[i]});
       const SkinLight change =
           skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0, textured);
+      const float hollow = light * mix(1, FAINT, smoothstep(BRIGHT[0], BRIGHT[1], smooth.data[i]));
       const std::array<float, Relief::KINDS> skins{
-          light * change[Relief::ROUND], light * folds * change[Relief::SPREAD],
-          light * change[Relief::PRESS], light * change[Relief::JAW]};
+          hollow * change[Relief::ROUND], light * folds * change[Relief::SPREAD],
+          hollow * change[Relief::PRESS], hollow * change[Relief::JAW]};
       for (size_t kind = 0; kind < Relief::KINDS; kind++) {
         const float bounded = std::clamp(skins[kind], -127.f, 127.f);
         const auto value = int8_t(std::abs(bounded) < 1.5f ? 0 : std::lround(bounded));
