@@ -101,6 +101,7 @@ class InterCoder {
 
   double predict_all(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                      std::span<const Motion> motion, Scratch& scratch);
+  void prefetch_below(std::span<const uint8_t> active, int bx, int by) const;
   Planes source_of(std::span<const uint8_t> picture, int bx, int by);
   Neighbours neighbours(int bx, int by) const;
   void predict_luma(int bx, int by, Motion motion, uint8_t* out) const;
@@ -128,18 +129,25 @@ class InterCoder {
     return blocks_[size_t((by + 1) * (columns_ + 1) + bx + 1)];
   }
   uint8_t* reference(int plane, int x, int y) {
-    return planes_[size_t(plane)].data() + (y + BORDER) * strides_[size_t(plane)] + x + BORDER;
+    return planes_[size_t(plane)][0].bytes + LEAD + (y + BORDER) * strides_[size_t(plane)] + x +
+           BORDER;
   }
   const uint8_t* reference(int plane, int x, int y) const {
-    return planes_[size_t(plane)].data() + (y + BORDER) * strides_[size_t(plane)] + x + BORDER;
+    return planes_[size_t(plane)][0].bytes + LEAD + (y + BORDER) * strides_[size_t(plane)] + x +
+           BORDER;
   }
 
   static constexpr int BORDER = 32;
+  /** A line of the cache. Rows of most pictures begin with one: LEAD bytes come before. */
+  static constexpr int LINE = 64, LEAD = LINE - BORDER;
+  struct alignas(LINE) Line {
+    uint8_t bytes[LINE];
+  };
   const Predictor& predictor_;
   int width_, height_, columns_, rows_;
   std::array<int, 3> strides_{};
   /** The previous frame as decoders have it, with a border. */
-  std::array<std::vector<uint8_t>, 3> planes_;
+  std::array<std::vector<Line>, 3> planes_;
   std::vector<Block> blocks_;
   CoefficientProbabilities probabilities_{};
   bool has_filter_deltas_ = false;
