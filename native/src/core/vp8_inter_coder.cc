@@ -62,7 +62,10 @@ void InterCoder::start(const Planes& key_frame) {
                   size_t(columns_ * side));
     }
   }
-  extend_borders();
+  for (int by = 0; by < rows_; by++) {
+    extend_sides(by);
+  }
+  extend_ends(true, true);
   probabilities_ = DEFAULT_COEFFICIENTS;
   has_filter_deltas_ = false;
 }
@@ -360,38 +363,53 @@ void InterCoder::store_block(int bx, int by, const uint8_t* pixels) {
   store(2, std::integral_constant<size_t, 8>{});
 }
 
-/** Filters the edges of the blocks that moved, and extends the borders. */
+/** Filters the edges of the blocks that moved, and extends the borders where they change. */
 void InterCoder::filter(std::span<const uint8_t> active, int level) {
   const FilterLimits limits = filter_limits(level);
-  bool touches_border = false;
+  bool top = false, bottom = false;
   for (int by = 0; by < rows_; by++) {
+    const uint8_t* row = &active[size_t(by * columns_)];
     for (int bx = 0; bx < columns_; bx++) {
       const Block& here = block(bx, by);
-      const bool at_border = bx == 0 || by == 0 || bx == columns_ - 1 || by == rows_ - 1;
-      touches_border |= at_border && active[size_t(by * columns_ + bx)];
+      top |= by == 0 && row[bx];
+      bottom |= by == rows_ - 1 && row[bx];
       if (level > 0 && here.motion != Motion{}) {
         filter_edges(reference(0, bx * 16, by * 16), strides_[0], bx > 0, by > 0, here.is_coded,
                      limits);
       }
     }
+    if (row[0] || row[columns_ - 1]) {
+      extend_sides(by);
+    }
   }
-  if (touches_border) {
-    extend_borders();
-  }
+  extend_ends(top, bottom);
 }
 
-void InterCoder::extend_borders() {
+/** Extends a row of macroblocks, and the line above, which filtering the row may change. */
+void InterCoder::extend_sides(int by) {
   for (int p = 0; p < 3; p++) {
-    const int side = p == 0 ? 16 : 8, width = columns_ * side, height = rows_ * side;
-    const size_t stride = size_t(strides_[size_t(p)]);
-    for (int y = 0; y < height; y++) {
+    const int side = p == 0 ? 16 : 8, width = columns_ * side;
+    for (int y = std::max(0, by * side - 1); y < (by + 1) * side; y++) {
       uint8_t* row = reference(p, 0, y);
       std::memset(row - BORDER, row[0], BORDER);
       std::memset(row + width, row[width - 1], BORDER);
     }
+  }
+}
+
+/** Extends the first and the last line of the picture. */
+void InterCoder::extend_ends(bool top, bool bottom) {
+  for (int p = 0; p < 3; p++) {
+    const int height = rows_ * (p == 0 ? 16 : 8);
+    const size_t stride = size_t(strides_[size_t(p)]);
     for (int y = 1; y <= BORDER; y++) {
-      std::memcpy(reference(p, -BORDER, -y), reference(p, -BORDER, 0), stride);
-      std::memcpy(reference(p, -BORDER, height - 1 + y), reference(p, -BORDER, height - 1), stride);
+      if (top) {
+        std::memcpy(reference(p, -BORDER, -y), reference(p, -BORDER, 0), stride);
+      }
+      if (bottom) {
+        std::memcpy(reference(p, -BORDER, height - 1 + y), reference(p, -BORDER, height - 1),
+                    stride);
+      }
     }
   }
 }

@@ -116,7 +116,8 @@ class InterCoder {
                      uint8_t& above, uint8_t& left, uint32_t* out);
   void store_block(int bx, int by, const uint8_t* pixels);
   void filter(std::span<const uint8_t> active, int level);
-  void extend_borders();
+  void extend_sides(int by);
+  void extend_ends(bool top, bool bottom);
   size_t write_frame(int quantizer, const Scratch& scratch, std::span<uint8_t> out);
   void update_probabilities(BoolWriter& writer);
   void write_modes(BoolWriter& writer);
