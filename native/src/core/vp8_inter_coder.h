@@ -120,9 +120,11 @@ class InterCoder {
   void extend_ends(bool top, bool bottom);
   size_t write_frame(int quantizer, const Scratch& scratch, std::span<uint8_t> out);
   void update_probabilities(BoolWriter& writer);
-  void write_modes(BoolWriter& writer);
+  void write_modes(BoolWriter& out) const;
   void write_tokens(BoolWriter& out, const Scratch& scratch) const;
+  void put_modes(BoolWriter& out) const;
   void put_tokens(BoolWriter& out, const Scratch& scratch) const;
+  void put_modes_lzcnt(BoolWriter& out) const;
   void put_tokens_lzcnt(BoolWriter& out, const Scratch& scratch) const;
 
   Block& block(int bx, int by) { return blocks_[size_t((by + 1) * (columns_ + 1) + bx + 1)]; }

@@ -25,7 +25,8 @@ const std::array<uint16_t, 257>& costs() {
   return table;
 }
 
-void write_component(BoolWriter& writer, int value, const MotionProbabilities& p) {
+[[gnu::always_inline]] inline void write_component(BoolWriter& writer, int value,
+                                                   const MotionProbabilities& p) {
   constexpr size_t SHORT_TREE = 2, LONG_BITS = 9;
   const int size = std::abs(value);
   const auto bit = [&](int i) { return (size >> i & 1) != 0; };
@@ -52,10 +53,13 @@ void write_component(BoolWriter& writer, int value, const MotionProbabilities& p
 #if defined(__x86_64__)
 /** Whether the processor has LZCNT, BMI and BMI2, which nearly all with AVX2 have. */
 bool supports_lzcnt() {
-  constexpr unsigned EXTENDED = 0x80000001, LZCNT = 1U << 5;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __get_cpuid(EXTENDED, &a, &b, &c, &d) != 0 && (c & LZCNT) != 0;
+  static const bool supported = [] {
+    constexpr unsigned EXTENDED = 0x80000001, LZCNT_BIT = 1U << 5;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+           __get_cpuid(EXTENDED, &a, &b, &c, &d) != 0 && (c & LZCNT_BIT) != 0;
+  }();
+  return supported;
 }
 #endif
 
@@ -153,7 +157,8 @@ void InterCoder::update_probabilities(BoolWriter& writer) {
   }
 }
 
-void InterCoder::write_modes(BoolWriter& writer) {
+[[gnu::always_inline]] inline void InterCoder::put_modes(BoolWriter& out) const {
+  BoolWriter writer = out;  // nothing refers to it: it stays in registers
   int coded = 0;
   for (const Block& at : blocks_) {
     coded += at.is_coded;
@@ -197,11 +202,12 @@ void InterCoder::write_modes(BoolWriter& writer) {
       write_component(writer, m.x - near.best.x, DEFAULT_MOTION[1]);
     }
   }
+  out = writer;
 }
 
 [[gnu::always_inline]] inline void InterCoder::put_tokens(BoolWriter& out,
                                                           const Scratch& scratch) const {
-  BoolWriter writer = out;  // nothing refers to it: it stays in registers
+  BoolWriter writer = out;
   for (const uint32_t record : std::span(scratch.tokens).first(scratch.token_count)) {
     const uint8_t* p = probabilities_.data() + (record & 127) * NODES;
     const uint32_t token = record >> 7 & 15, extra = record >> 12;
@@ -245,17 +251,30 @@ void InterCoder::write_modes(BoolWriter& writer) {
 }
 
 #if defined(__x86_64__)
-/** The same code with the instruction LZCNT instead of BSR: in 16 % less time (measured). */
-__attribute__((target("lzcnt,bmi,bmi2"))) void InterCoder::put_tokens_lzcnt(
-    BoolWriter& out, const Scratch& scratch) const {
+// The same code with the instruction LZCNT instead of BSR: in 16 % less time (measured).
+#define LZCNT __attribute__((target("lzcnt,bmi,bmi2")))
+
+LZCNT void InterCoder::put_modes_lzcnt(BoolWriter& out) const {
+  put_modes(out);
+}
+LZCNT void InterCoder::put_tokens_lzcnt(BoolWriter& out, const Scratch& scratch) const {
   put_tokens(out, scratch);
 }
 #endif
 
+void InterCoder::write_modes(BoolWriter& out) const {
+#if defined(__x86_64__)
+  if (supports_lzcnt()) {
+    put_modes_lzcnt(out);
+    return;
+  }
+#endif
+  put_modes(out);
+}
+
 void InterCoder::write_tokens(BoolWriter& out, const Scratch& scratch) const {
 #if defined(__x86_64__)
-  static const bool has_lzcnt = supports_lzcnt();
-  if (has_lzcnt) {
+  if (supports_lzcnt()) {
     put_tokens_lzcnt(out, scratch);
     return;
   }
