@@ -18,6 +18,8 @@ constexpr int8_t SHIFTED_FRAMES = 3, SHIFTED_FRAMES_AT_REST = 1;
  * are looked at.
  */
 constexpr uint8_t SMOOTH_TURN = 12, TEXTURED_TURN = 6, EYE_TURN = 3;
+/** Macroblocks across that share lines of the cache, which have 64 bytes. */
+constexpr int LINE_BLOCKS = 4;
 constexpr float SMOOTH_LAG = .5f;
 /** Eighths by which lags are longer while the head moves, where less is seen. */
 constexpr int MOVING_LAG = 3;
@@ -55,13 +57,19 @@ bool any(Row x) {
 
 }  // namespace
 
-/** Neighbouring blocks are drawn in turns, so that every frame costs the same and is as sharp. */
+/**
+ * Neighbouring blocks are drawn in turns, so that every frame costs the same and is as sharp. Those
+ * that share lines of the cache are drawn together.
+ */
 void Renderer::assign_turns() {
   const Model& m = model_;
   const int across = (m.x1 - m.x0) / 16;
+  const auto turn = [&](int i, int j, uint8_t every) {
+    return Turn{uint8_t(((m.x0 / 16 + i) / LINE_BLOCKS + j) % every), every};
+  };
   for (size_t k = 0; k < turns_.size(); k++) {
     const uint8_t every = m.lag[k] < SMOOTH_LAG * SUBPIXEL ? TEXTURED_TURN : SMOOTH_TURN;
-    turns_[k] = {uint8_t((int(k) % across + int(k) / across) % every), every};
+    turns_[k] = turn(int(k) % across, int(k) / across, every);
   }
   for (const Eye& eye : m.eyes) {
     const Area& area = eye.lid_area;
@@ -70,7 +78,7 @@ void Renderer::assign_turns() {
     for (int y = box.y0; y < box.y1; y += 16) {
       for (int x = box.x0; x < box.x1; x += 16) {
         const int i = (x - m.x0) / 16, j = (y - m.y0) / 16;
-        turns_[size_t(j * across + i)] = {uint8_t((i + j) % EYE_TURN), EYE_TURN};
+        turns_[size_t(j * across + i)] = turn(i, j, EYE_TURN);
       }
     }
   }
