@@ -103,7 +103,7 @@ double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const
   for (int by = 0; by < rows_; by++) {
     for (int bx = 0; bx < columns_; bx++) {
       const size_t k = size_t(by * columns_ + bx);
-      prefetch_below(active, bx, by);
+      prefetch_below(picture, active, bx, by);
       if (!active[k]) {
         continue;
       }
@@ -138,12 +138,13 @@ double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const
 }
 
 /**
- * Fetches a share of the reference's next row of macroblocks into the cache, where blocks are
- * active. Between two frames of a stream the memory of others takes its place. Of lines of the
- * cache that several blocks share each block fetches some. Inlined at any rate: to the compiler a
- * call of it has no effect.
+ * Fetches a share of the next row of macroblocks into the cache, where blocks are active: of the
+ * reference, and of the picture where blocks are drawn. Between two frames of a stream the memory
+ * of others takes its place. Of lines of the cache that several blocks share each block fetches
+ * some. Inlined at any rate: to the compiler a call of it has no effect.
  */
-[[gnu::always_inline]] inline void InterCoder::prefetch_below(std::span<const uint8_t> active,
+[[gnu::always_inline]] inline void InterCoder::prefetch_below(std::span<const uint8_t> picture,
+                                                              std::span<const uint8_t> active,
                                                               int bx, int by) const {
   constexpr int SHARING = LINE / 16, LUMA_ROWS = 16 / SHARING, CHROMA_ROWS = 8 / SHARING;
   const int part = bx % SHARING, first = bx - part;
@@ -164,6 +165,20 @@ double InterCoder::predict_all(std::span<const uint8_t> picture, std::span<const
   for (int i = 0; i < CHROMA_ROWS; i++) {
     __builtin_prefetch(reference(1, first * 8, chroma_y + i));
     __builtin_prefetch(reference(2, first * 8, chroma_y + i));
+  }
+  constexpr uint32_t ANY_DRAWN = DRAWN * 0x01010101U;
+  if ((any & ANY_DRAWN) == 0 || y + LUMA_ROWS > height_) {
+    return;
+  }
+  const size_t width = size_t(width_), half = width / 2, pixels = width * size_t(height_);
+  const uint8_t* luma = picture.data() + size_t(y) * width + first * 16;
+  const uint8_t* u = picture.data() + pixels + size_t(chroma_y) * half + first * 8;
+  for (size_t i = 0; i < LUMA_ROWS; i++) {
+    __builtin_prefetch(luma + i * width);
+  }
+  for (size_t i = 0; i < CHROMA_ROWS; i++) {
+    __builtin_prefetch(u + i * half);
+    __builtin_prefetch(u + pixels / 4 + i * half);
   }
 }
 

@@ -101,7 +101,8 @@ class InterCoder {
 
   double predict_all(std::span<const uint8_t> picture, std::span<const uint8_t> active,
                      std::span<const Motion> motion, Scratch& scratch);
-  void prefetch_below(std::span<const uint8_t> active, int bx, int by) const;
+  void prefetch_below(std::span<const uint8_t> picture, std::span<const uint8_t> active, int bx,
+                      int by) const;
   Planes source_of(std::span<const uint8_t> picture, int bx, int by);
   Neighbours neighbours(int bx, int by) const;
   void predict_luma(int bx, int by, Motion motion, uint8_t* out) const;
