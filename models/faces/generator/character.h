@@ -3,7 +3,7 @@
 #include "vec.h"
 
 enum class Hair { kShort, kPartedBob, kLong, kBob, kAfro, kCurls };
-enum class Clothes { kCrew, kVneck };
+enum class Clothes { kNone, kCrew, kVneck, kTee, kShirt, kBlazer, kCardigan, kOverShirt };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */
 struct Sculpt {
@@ -21,6 +21,8 @@ struct Sculpt {
   float noseTip = 0, noseLength = 0, brows = 0;
   /** A factor. */
   float noseWidth = 1;
+  /** How far the bridge of the nose stands out between the eyes, decimetres. */
+  float bridge = .030f;
   /** Half the width of the shoulders with the arms, decimetres. */
   float shoulders = 1.70f;
 };
@@ -31,6 +33,8 @@ struct Expression {
   float calm = .030f, cheeks = .026f;
   /** How much more of it is on the right of the picture, a share. */
   float uneven = .07f;
+  /** A closed smile of lips, cheeks and lower lids together: 0 none, 1 friendly. */
+  float smile = 1;
 };
 
 /** What stands behind a character: how far to the right, -1 to 1; 0 for nothing. */
@@ -69,8 +73,8 @@ struct Character {
   /** How deep the fold over the upper lid is. */
   float lidCrease = 1;
   Clothes clothes = Clothes::kCrew;
-  /** Whether a T-shirt, of the second colour, is seen below the neckline. */
-  bool undershirt = false;
+  /** What is worn below, of the second colour. */
+  Clothes under = Clothes::kNone;
   bool glasses = false;
   uint32_t seed = 1;
   Sculpt sculpt{};

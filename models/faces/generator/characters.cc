@@ -27,7 +27,7 @@ Character ava() {
   c.hairTip = {.130f, .050f, .021f};
   c.brow = {.075f, .040f, .023f};
   c.cloth = {.36f, .10f, .11f};
-  c.clothes = Clothes::kCrew;
+  c.clothes = Clothes::kTee;
   c.hair = Hair::kLong;
   c.freckles = .85f;
   c.lashes = 1.25f;
@@ -75,8 +75,10 @@ Character noah() {
   c.hairTip = {.095f, .056f, .032f};
   c.brow = {.035f, .021f, .013f};
   c.hairAmount = .8f;
-  c.cloth = {.050f, .080f, .135f};
-  c.clothes = Clothes::kCrew;
+  c.cloth = {.030f, .042f, .070f};
+  c.clothes = Clothes::kBlazer;
+  c.under = Clothes::kTee;
+  c.cloth2 = {.60f, .60f, .59f};
   c.hair = Hair::kShort;
   c.lashes = .7f;
   c.blush = .8f;
@@ -119,7 +121,7 @@ Character mei() {
   c.hairTip = {.017f, .013f, .011f};
   c.brow = {.018f, .014f, .012f};
   c.cloth = {.62f, .60f, .56f};
-  c.clothes = Clothes::kVneck;
+  c.clothes = Clothes::kShirt;
   c.hair = Hair::kBob;
   c.blush = 1.05f;
   c.lashes = 1.1f;
@@ -168,8 +170,8 @@ Character samuel() {
   c.hairRoot = {.010f, .008f, .007f};
   c.hairTip = {.022f, .018f, .016f};
   c.brow = {.010f, .008f, .007f};
-  c.cloth = {.50f, .31f, .07f};
-  c.clothes = Clothes::kCrew;
+  c.cloth = {.055f, .150f, .150f};
+  c.clothes = Clothes::kShirt;
   c.hair = Hair::kAfro;
   c.beard = .30f;
   c.lashes = .9f;
@@ -214,7 +216,9 @@ Character priya() {
   c.hairTip = {.036f, .020f, .013f};
   c.brow = {.014f, .010f, .008f};
   c.cloth = {.045f, .070f, .13f};
-  c.clothes = Clothes::kVneck;
+  c.clothes = Clothes::kBlazer;
+  c.under = Clothes::kTee;
+  c.cloth2 = {.60f, .36f, .32f};
   c.hair = Hair::kLong;
   c.lashes = 1.25f;
   c.makeup = .45f;
@@ -262,8 +266,8 @@ Character walter() {
   c.brow = {.20f, .18f, .155f};
   c.grey = 1;
   c.cloth = {.16f, .20f, .15f};
-  c.clothes = Clothes::kVneck;
-  c.undershirt = true;
+  c.clothes = Clothes::kOverShirt;
+  c.under = Clothes::kShirt;
   c.cloth2 = {.50f, .50f, .49f};
   c.hair = Hair::kShort;
   c.hairAmount = .72f;
@@ -304,8 +308,8 @@ Character ruth() {
   c.grey = 1;
   c.cloth = {.10f, .17f, .16f};
   c.cloth2 = {.66f, .62f, .56f};
-  c.clothes = Clothes::kVneck;
-  c.undershirt = true;
+  c.clothes = Clothes::kCardigan;
+  c.under = Clothes::kTee;
   c.hair = Hair::kPartedBob;
   c.hairFall = -.55f;
   c.parting = -.22f;
@@ -348,8 +352,8 @@ Character amara() {
   c.hairTip = {.016f, .012f, .010f};
   c.brow = {.008f, .006f, .005f};
   c.browThickness = .85f;
-  c.cloth = {.17f, .050f, .034f};
-  c.clothes = Clothes::kVneck;
+  c.cloth = {.20f, .052f, .034f};
+  c.clothes = Clothes::kTee;
   c.hair = Hair::kCurls;
   c.lashes = 1.1f;
   c.makeup = .25f;

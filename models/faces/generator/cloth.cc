@@ -4,20 +4,6 @@
 
 #include "shade.h"
 
-float insideNeckline(const Head& head, Material layer, Vec3 p) {
-  const Character& c = head.character();
-  // Necklines are lower in front than behind, slightly curved, or a V.
-  const float ax = std::fabs(p.x), front = smoothstep(-1.f, .2f, p.z);
-  const float side = .10f * smoothstep(.35f, .7f, ax) - p.y;
-  if (c.clothes == Clothes::kVneck && layer == Material::kCloth) {
-    const float point = clamp01(1 - ax / .52f);
-    return (c.undershirt ? -1.26f : -1.32f) - .22f * front -
-           (c.undershirt ? .62f : .45f) * front * point + side;
-  }
-  const float low = layer == Material::kCloth2 ? -1.385f : -1.40f;
-  return low - .24f * front + .05f * sq(ax / .45f) + side;
-}
-
 namespace {
 
 /** No garment reaches higher. */
@@ -61,28 +47,82 @@ Quads bodyOf(Quads quads) {
   return subdivide(quads);
 }
 
+/** How strong folds are: tailored cloth is stiff. */
+float foldedOf(Clothes clothes) {
+  return clothes == Clothes::kBlazer ? .45f : clothes == Clothes::kShirt ? .8f : 1.f;
+}
+
+/** Adds what is folded over a garment: it lies on it, but not in its hollows. */
+void addLeaf(Quads quads, Clothes clothes, Material layer, Mesh& out) {
+  quads.faces.erase(std::remove_if(quads.faces.begin(), quads.faces.end(),
+                                   [&](const std::array<int, 4>& face) {
+                                     return std::all_of(face.begin(), face.end(), [&](int i) {
+                                       const Vertex& v = quads.vertices[size_t(i)];
+                                       return v.masks[0] < -.3f || v.rest.y < -2.9f ||
+                                              std::fabs(v.rest.x) > 1.3f;
+                                     });
+                                   }),
+                    quads.faces.end());
+  quads = subdivide(quads);
+  computeNormals(quads);
+  const Quads below = quads;
+  relax(quads, 40);
+  for (size_t i = 0; i < quads.vertices.size(); i++) {
+    Vertex& v = quads.vertices[i];
+    const Vertex& on = below.vertices[i];
+    const float inside = insideLeaf(clothes, on.rest);
+    // It is round where it turns over at the neckline.
+    const float over = mix(.020f, .034f, smoothstep(0.f, .10f, inside)) *
+                       smoothstep(-.01f, .06f, insideNeckline(clothes, on.rest));
+    const float hollow =
+        .6f * smoothstep(0.f, .16f, inside) * std::max(0.f, dot(v.at - on.at, on.normal));
+    v.at = on.at + on.normal * (.006f + over + hollow);
+    v.masks = {on.rest.y > kHighest ? -1.f : inside, 1, 0};
+  }
+  computeNormals(quads);
+  out.add(quads, layer);
+}
+
 void addLayer(Quads quads, const Head& head, Material layer, float thickness, Mesh& out) {
+  const Clothes clothes = garmentOf(head.character(), layer);
+  const bool isBelow = layer == Material::kCloth2;
   relax(quads, 14);
   quads = bodyOf(std::move(quads));
   computeNormals(quads);
   for (Vertex& v : quads.vertices) {
-    const float inside = insideNeckline(head, layer, v.rest);
-    const float offset = thickness + foldsAt(head, v.rest) * smoothstep(.05f, .5f, inside);
+    float inside = insideNeckline(clothes, v.rest);
+    const float folded = isBelow ? .25f : foldedOf(clothes);
+    float offset = thickness + foldsAt(head, v.rest) * folded * smoothstep(.05f, .5f, inside);
+    if (isBelow && v.rest.y < -1.5f) {
+      // Only its front is seen.
+      inside = std::min(inside, .8f - std::fabs(v.rest.x));
+    }
+    if (clothes == Clothes::kBlazer) {
+      // Padded shoulders.
+      const float pad = .80f * head.character().sculpt.shoulders;
+      offset +=
+          .055f * gaussian(std::fabs(v.rest.x), pad, .35f) * smoothstep(-2.3f, -1.7f, v.rest.y);
+    }
     v.at = v.at + v.normal * offset;
     v.masks = {v.rest.y > kHighest ? -1.f : inside, 0, 0};
   }
   computeNormals(quads);
   out.add(quads, layer);
-  addCollar(quads, head, layer, out);
+  if (clothes == Clothes::kShirt || clothes == Clothes::kBlazer) {
+    addLeaf(std::move(quads), clothes, layer, out);
+  } else {
+    addCollar(quads, head, layer, out);
+  }
 }
 
 }  // namespace
 
 void addClothes(const Quads& skin, const Head& head, Mesh& out) {
-  if (head.character().undershirt) {
+  const bool isLayered = head.character().under != Clothes::kNone;
+  if (isLayered) {
     addLayer(skin, head, Material::kCloth2, .025f, out);
   }
-  addLayer(skin, head, Material::kCloth, head.character().undershirt ? .065f : .05f, out);
+  addLayer(skin, head, Material::kCloth, isLayered ? .075f : .05f, out);
 }
 
 Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Material material,
@@ -96,8 +136,15 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     out.albedo = {.025f, .018f, .016f};
     gloss = {.22f, .12f, .6f, 1.6f};
   } else {
-    const bool isRib = at.masks[2] > .5f;
-    Thread thread = threadAt(head, p, isRib);
+    const Clothes clothes = garmentOf(c, material);
+    const bool isLeaf = at.masks[1] > .5f;
+    float button;
+    const float drawn = drawnOn(clothes, isLeaf, p, button);
+    // A cardigan's bands go on along its opening.
+    const bool isBand =
+        clothes == Clothes::kCardigan && p.z > 0 && p.y < -2.05f && std::fabs(p.x) < .105f;
+    const bool isRib = at.masks[2] > .5f || isBand;
+    Thread thread = threadAt(head, clothes, p, isRib);
     if (!isRib) {
       // Seen from the side, threads are finer than a pixel.
       const float seen = smoothstep(.25f, .75f, dot(at.normal, view));
@@ -107,9 +154,15 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     out.albedo =
         (material == Material::kCloth ? c.cloth : c.cloth2) *
         (1 + (isRib ? .10f : .09f) * thread.shade + .16f * lint + .08f * (fbm(p * 3) - .44f));
+    out.albedo =
+        mix(out.albedo * (1 - drawn), mix(out.albedo, Vec3{.5f, .48f, .45f}, .35f) * .8f, button);
+    if (isLeaf) {
+      // Stitches along its edge.
+      out.albedo = out.albedo * (1 - .22f * gaussian(at.masks[0], .028f, .006f));
+    }
     // The slope of the relief, along the surface.
     Vec3 slope{0, 0, 0};
-    if (!isRib) {
+    if (!isRib && !isLeaf) {
       const float height = reliefAt(head, p);
       slope = Vec3{reliefAt(head, p + Vec3{kStep, 0, 0}) - height,
                    reliefAt(head, p + Vec3{0, kStep, 0}) - height,

@@ -15,6 +15,7 @@ struct Spot {
 class Surface {
  public:
   Surface(Quads garment, const Head& head, Material layer) : head_(head) {
+    const Clothes clothes = garmentOf(head.character(), layer);
     for (Vertex& v : garment.vertices) {
       v.masks[0] = 1;  // not cut
     }
@@ -22,7 +23,7 @@ class Surface {
     mesh_.build();
     for (int i = 0; i < kAngles; i++) {
       float y = -1.1f;
-      while (y > -2.2f && insideNeckline(head, layer, at(kTurn * float(i) / kAngles, y).rest) < 0) {
+      while (y > -2.2f && insideNeckline(clothes, at(kTurn * float(i) / kAngles, y).rest) < 0) {
         y -= .01f;
       }
       line_[size_t(i)] = y;
@@ -142,6 +143,7 @@ const std::vector<Spot> kRibbed{{-.02f, -.02f}, {.055f, -.015f}, {.07f, 0},
 
 void addCollar(const Quads& garment, const Head& head, Material layer, Mesh& out) {
   const Surface surface(garment, head, layer);
-  const bool isRib = layer == Material::kCloth;
+  const Clothes clothes = garmentOf(head.character(), layer);
+  const bool isRib = clothes != Clothes::kTee;
   addBand(surface, isRib, layer, isRib ? kRibbed : kHem, out);
 }

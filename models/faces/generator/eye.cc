@@ -35,7 +35,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
-  Vec3 albedo = mix(Vec3{.47f, .445f, .43f}, Vec3{.47f, .32f, .29f}, clamp01(corner * 1.3f));
+  Vec3 albedo = mix(Vec3{.43f, .405f, .39f}, Vec3{.43f, .30f, .27f}, clamp01(corner * 1.5f));
   // Dark skin is exposed longer, and its whites are darker, too.
   albedo = albedo * (std::pow(c.exposure, -1.8f) * (1 - .12f * smoothstep(1.2f, 1.6f, c.exposure)));
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
@@ -75,7 +75,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
   // Light spreads inside the eye, so shadows on it are soft. The lid and its lashes darken the top.
   const float under =
-      smoothstep(-.016f, .072f, below) * mix(.5f, 1.f, smoothstep(-.005f, .038f, above));
+      smoothstep(-.012f, .090f, below) * mix(.5f, 1.f, smoothstep(-.005f, .042f, above));
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
   out.diffuse = light.diffuse * (mix(.24f, .86f, under) * (1 - .45f * clamp01(corners)));

@@ -51,13 +51,15 @@ void Head::closeLips(Quads& skin) {
 }
 
 void Head::fitLids(Quads& skin) {
-  // In a relaxed gaze the upper lid covers a quarter of the iris, the lower one its edge.
+  // In a relaxed gaze the upper lid covers a quarter of the iris, the lower one its edge,
+  // which a smile raises.
   const float iris = irisRadius();
   for (int round = 0; round < 3; round++) {
     setRest(skin);
     findLids();
     const float up = .50f * iris + c_.sculpt.upperLid - lid(true, 0),
-                down = -.86f * iris - c_.sculpt.lowerLid - lid(false, 0);
+                down = (-.86f + .09f * c_.expression.smile) * iris - c_.sculpt.lowerLid -
+                       lid(false, 0);
     for (Vertex& v : skin.vertices) {
       const Eye& eye = eyesAtRest_[v.at.x > 0 ? 1 : 0];
       const Vec3 d = v.at - eye.centre;

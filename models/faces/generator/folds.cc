@@ -101,7 +101,7 @@ float reliefAt(const Head& head, Vec3 p) {
   return h;
 }
 
-Thread threadAt(const Head& head, Vec3 p, bool isRib) {
+Thread threadAt(const Head& head, Clothes clothes, Vec3 p, bool isRib) {
   const Character& c = head.character();
   const float ax = std::fabs(p.x);
   if (isRib) {
@@ -113,6 +113,12 @@ Thread threadAt(const Head& head, Vec3 p, bool isRib) {
   const float arm = smoothstep(c.sculpt.shoulders - .45f, c.sculpt.shoulders, ax);
   const float back = p.z + .45f;
   const float x = p.x - std::copysign(.8f * arm * back, p.x), y = p.y - .9f * (1 - arm) * back;
+  if (clothes == Clothes::kShirt || clothes == Clothes::kBlazer || clothes == Clothes::kTee) {
+    // Woven cloth and jersey are even: their threads are as fine as a pixel.
+    const float slub = noise({x * 14, y * 130, 3}) + noise({x * 130, y * 14, 8}) - 1;
+    const float much = clothes == Clothes::kTee ? .35f : 1.f;
+    return {much * slub, .08f * much * slub, .06f * much * slub};
+  }
   // A knit: columns of stitches, each a V; columns and rows are a little uneven.
   const float wale = x * 38 + .35f * noise(p * 5), row = y * 48 + .5f * noise(p * 6);
   const float column = wale - std::floor(wale) - .5f;

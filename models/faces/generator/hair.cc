@@ -115,7 +115,7 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
       const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop);
       const float bend = noise(p * 3.5f) - .5f;
       const Vec3 over =
-          normalize({.30f - .45f * p.x + .9f * bend, .16f + .30f * gaussian(p.z, .6f, .3f),
+          normalize({.30f - .45f * p.x + .9f * bend, .16f + .62f * gaussian(p.z, .62f, .26f),
                      -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
     }
@@ -154,7 +154,8 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const bool isInFront = root.z + .3f * (noise(root * 2.5f) - .5f) > .02f && side != c.hairBehind;
   const bool falling = style.length > .9f && !isInFringe;
   const float end = fringeEnd(root, random);
-  const float cut = cutOf(head, root) + style.ends * sq(random.uniform()) + style.lowest;
+  const float cut =
+      cutOf(head, root) + style.ends * std::pow(random.uniform(), 1.2f) + style.lowest;
   // Hair is flatter where the skull turns to the side.
   const float volume = style.volume * share *
                        (falling ? 1.f : mix(1.f, .3f, smoothstep(.2f, .5f, std::fabs(root.x))));
@@ -300,6 +301,15 @@ class Guides {
   std::vector<std::vector<int>> cells_;
 };
 
+/** Hair that hangs is narrower towards its ends: a bob turns in below the jaw, long hair tapers. */
+Vec3 towardsEnds(const Character& c, Vec3 p, float side) {
+  const bool isLong = c.hair == Hair::kLong;
+  const float low = smoothstep(isLong ? -.55f : -.10f, c.hairFall + (isLong ? .1f : 0.f), p.y);
+  const float middle = isLong ? .64f : .54f, out = side * p.x - middle;
+  p.x = side * (middle + out * (1 - (isLong ? .20f : .58f) * low));
+  return p;
+}
+
 /** Adds one strand that follows its guide. */
 void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 root,
                Random& random, std::vector<Strand>& out) {
@@ -370,6 +380,9 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
       }
     }
     p.x += aside * smoothstep(.25f, 1.f, t);
+    if (falls) {
+      p = towardsEnds(c, p, guide->side);
+    }
     s.points.push_back(p);
   }
   // A strand between guides on different sides of the head would cross the face.

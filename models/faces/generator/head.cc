@@ -133,9 +133,10 @@ void Head::moveMouth(Quads& skin) {
         continue;
       }
       const float x = clampTo(v.at.x / half, -1.05f, 1.05f), seam = lips.seam(x * half);
-      const float rise = c_.smile * sq(x);
+      // Most of the line is nearly straight: it rises at its ends.
+      const float rise = c_.smile * (.45f * sq(x) + .55f * sq(sq(x)));
       // The middle of the upper lip hangs, beside it the seam is higher.
-      const float bend = .008f * gaussian(std::fabs(x), .42f, .22f) - .005f * gaussian(x, 0, .20f);
+      const float bend = .009f * gaussian(std::fabs(x), .40f, .20f) - .007f * gaussian(x, 0, .17f);
       const float wanted = level + rise + bend;
       const float beside = smoothstep(2.1f, 1.05f, std::fabs(v.at.x) / half);
       const float from = v.at.y - seam;

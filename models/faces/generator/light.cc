@@ -46,7 +46,7 @@ Studio::Studio(const Head& head, const HairOcclusion& hair) : head_(head), hair_
   // A soft box 0.5 m wide, a reflector on the other side, and a strip behind the shoulder.
   const float s = head.character().lightSide;
   lamps_[0] = lampAt(keyAt(head.character()), 4.8f, 4.8f, Vec3{1.f, .935f, .86f} * 20.4f);
-  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.92f, .95f, 1.f} * .50f);
+  lamps_[1] = lampAt({-7.5f * s, -.5f, 7.f}, 7.f, 8.f, Vec3{.92f, .95f, 1.f} * .65f);
   lamps_[2] = lampAt({-5.f * s, 4.2f, -5.5f}, 2.f, 6.f, Vec3{.97f, .98f, 1.f} * 11.f);
   for (Lamp& lamp : lamps_) {
     lamp.radiance = lamp.radiance * head.character().exposure;

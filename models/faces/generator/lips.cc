@@ -72,13 +72,14 @@ float LipOutline::reach(float x, bool isUpper) const {
   // From its peaks the upper lip runs almost straight to the corners; the lower one is an arc.
   const float out = std::min(1.f, std::fabs(x - middle_) / half_);
   return isUpper ? upper_ * std::pow(clamp01((1 - out) / .70f), .80f)
-                 : lower_ * std::pow(1 - sq(out), .68f);
+                 : lower_ * std::pow(1 - sq(out), .82f);
 }
 
 float LipOutline::share(float x, float y) const {
   const float above = y - seam(x);
   const float soft = .021f, out = std::fabs(x - middle_) / half_;
-  const float edge = reach(x, above > 0) + .004f - soft * smoothstep(.94f, 1.05f, out);
+  // Their colour ends before the line between them does.
+  const float edge = reach(x, above > 0) + .004f - 1.3f * soft * smoothstep(.76f, 1.f, out);
   return smoothstep(edge + soft, edge - soft, std::fabs(above));
 }
 

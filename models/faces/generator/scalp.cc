@@ -64,7 +64,9 @@ float hairLength(const Head& head, Vec3 p) {
   const float up = p.y - head.landmarks().earTop + .05f * (noise(p * 8) - .5f);
   switch (c.hair) {
     case Hair::kShort:
-      return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up));
+      // It is combed to one side, and shorter there, so that it does not hang over.
+      return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up)) *
+             mix(1.f, .50f, smoothstep(.10f, .45f, p.x));
     case Hair::kAfro:
       return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .95f, up));
     case Hair::kCurls:

@@ -34,6 +34,24 @@ void reshapeNose(const Sculpt& s, float noseAt, float mouthAt, float tipAt, Vec3
                  gaussian(p.y, noseAt - .02f, .15f);
 }
 
+/** A ridge between the eyes, with a hollow on each side. @param tip, eye heights */
+float bridgeAt(float ax, float y, float tip, float eye) {
+  const float along = smoothstep(tip + .02f, tip + .12f, y) * smoothstep(eye + .17f, eye + .05f, y);
+  return along * (gaussian(ax, 0, .060f) - .35f * gaussian(ax, .125f, .045f));
+}
+
+/** Ears stand out most above their middle; the lobe is small, round, and grows out of the cheek.
+ * @param up 0 at the lowest place of the ear to 1 at the highest */
+Vec3 shapeEar(Vec3 p, float root, float up, float height) {
+  const float out = std::max(0.f, std::fabs(p.x) - root);
+  const float share =
+      mix(.42f, 1.10f, smoothstep(.0f, .55f, up)) * mix(1.f, .74f, sq(smoothstep(.78f, 1.f, up)));
+  const float lobe = smoothstep(.32f, 0.f, up);
+  p.y += height * lobe * std::min(.22f, 1.4f * out);
+  p.x = std::copysign(std::min(std::fabs(p.x), root) + out * share, p.x);
+  return p;
+}
+
 }  // namespace
 
 void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eyes) {
@@ -56,6 +74,12 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     }
   }
   const float mouthAt = .5f * (lipsLow + lipsHigh);
+  float earLow = 9, earHigh = -9;
+  for (const Vertex& v : skin.vertices) {
+    if (v.masks[1] > .7f) {
+      earLow = std::min(earLow, v.at.y), earHigh = std::max(earHigh, v.at.y);
+    }
+  }
   for (Vertex& v : skin.vertices) {
     Vec3 p = v.at;
     const float head = smoothstep(-1.45f, -.95f, p.y), front = inFront(p.z);
@@ -99,12 +123,15 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
     p.x *= 1 + (s.mouthWidth - 1) * mouth;
     p.y += ((p.y > mouthAt ? s.upperLip : s.lowerLip) - 1) * (p.y - mouthAt) * mouth;
     reshapeNose(s, noseAt, mouthAt, tipAt, p);
+    p.z += s.bridge * bridgeAt(ax, p.y, noseAt, eyes[1].centre.y) * smoothstep(.1f, .4f, p.z);
     p.y += s.noseTip * gaussian(ax, 0, .085f) * gaussian(p.y, noseAt, .13f) *
            smoothstep(tipAt - .22f, tipAt - .03f, p.z);
     if (v.masks[1] > .05f) {
       const float ear = smoothstep(.05f, .5f, v.masks[1]), root = .70f * s.faceWidth;
       p.x = out * mix(std::fabs(p.x),
                       std::min(std::fabs(p.x), root + (std::fabs(p.x) - root) * s.earsOut), ear);
+      p = mix(p, shapeEar(p, root, clamp01((p.y - earLow) / (earHigh - earLow)), earHigh - earLow),
+              ear);
     }
     // The halves of a face differ. The lids of both eyes are measured on one, and stay alike.
     const Vec3 eye = eyes[p.x > 0 ? 1 : 0].centre, q = p * 1.7f + Vec3{float(seed), 0, 3};

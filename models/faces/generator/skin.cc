@@ -23,8 +23,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const float patches =
       .42f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .42f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
       .44f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
-  const float red = blood * c.blush + patches * (.55f + .45f * c.blush);
-  albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(red, -.55f, 1.f));
+  const float flushed = blood * c.blush + patches * (.55f + .45f * c.blush);
+  albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(flushed, -.55f, 1.f));
   // The rest of the colour is not even, either: some of it is yellower.
   const float yellow =
       .20f * (fbm(k * 5 + Vec3{3, 3, 9}) - .44f) + .26f * (fbm(k * 14 + Vec3{6, 1, 2}) - .44f);
@@ -94,7 +94,9 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Vec3 shade =
       lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.09f, .18f, .18f}, over) -
               Vec3{.04f, .06f, .06f} * seam);
-  albedo = mix(albedo, shade, lip * mix(.82f, .62f, c.age));
+  // Lips of men are paler beside their beard.
+  const float red = mix(.82f, .62f, c.age) - (c.beard > .2f ? .18f : 0.f);
+  albedo = mix(albedo, shade, lip * red);
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
       mix(Vec3{.52f, .40f, .38f}, Vec3{.9f, .95f, .95f}, clamp01(2 * (c.lipLine - .27f)));
@@ -134,16 +136,17 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   };
   // Dark skin shows every glint: there the sheen is broad and even.
   const float dark = smoothstep(.26f, .05f, c.skin.y);
-  Gloss gloss{.54f + .06f * dark, .35f + .13f * dark, .56f, 1};
-  const float oily = .52f + .80f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
-                     .75f * spot(p, 0, .46f, .28f, .17f) +
-                     .50f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
+  // A broad lobe of the outermost skin, and a narrower one where it is oily. Cheeks are dry.
+  Gloss gloss{.66f + .02f * dark, .45f + .05f * dark, .66f, 1};
+  const float oily = .58f + .75f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
+                     .55f * spot(p, 0, .46f, .28f, .17f) +
+                     .12f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
   gloss.amount = (1.3f - .45f * dark) * c.gloss * oily *
                  (.42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120));
   if (lip > 0) {
-    gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .33f, lip), .6f,
-             mix(gloss.amount, .50f, lip)};
+    gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .36f, lip), .6f,
+             mix(gloss.amount, .40f - .10f * dark, lip)};
     // Between the lips nothing shines.
     gloss.amount *= 1 - .8f * lip * gaussian(p.y, head.lips().seam(p.x), .014f);
   }
@@ -152,11 +155,12 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   if (isFace && margin > 0) {
     gloss = {mix(gloss.rough1, .34f, margin), .3f, .5f, mix(gloss.amount, .8f, margin)};
   }
-  const Lighting light = studio.light(at.at, at.normal, bumped(.80f), bumped(mix(.90f, .62f, dark)),
+  const Lighting light = studio.light(at.at, at.normal, bumped(1.f), bumped(mix(1.f, .70f, dark)),
                                       view, gloss, samples, random);
   // Closed lips touch: what the rays find between them is not a hole.
   const float inside = smoothstep(.2f, .7f, at.masks[2]);
-  out.diffuse = light.diffuse + Vec3{1, .85f, .82f} * (c.lipLine * inside);
+  // All of it is equally light: a lit part would look like teeth.
+  out.diffuse = mix(light.diffuse, Vec3{1.12f, .96f, .93f} * c.lipLine, inside);
   if (isFace) {
     // The lower lip shades what is below it, and the corners lie in the shadow of both.
     const float ax = std::fabs(p.x);
@@ -183,8 +187,8 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   out.added = light.specular * ((1 - inside) * (1 - nostril));
   if (hangs(c.hair)) {
     // Below hair that hangs there is no sheen.
-    out.added = out.added * (1 - .85f * smoothstep(-.22f, -.02f, insideHairline(head, p)) *
-                                     smoothstep(.40f, .60f, std::fabs(p.x)));
+    out.added = out.added * (1 - smoothstep(-.30f, -.06f, insideHairline(head, p)) *
+                                     smoothstep(.36f, .52f, std::fabs(p.x)));
   }
   // Ears let light through from behind.
   const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
