@@ -3,6 +3,7 @@
 #include "vec.h"
 
 enum class Hair { kShort, kPartedBob, kLong, kBob, kAfro, kCurls };
+/** What is worn; kOverShirt is a V neck over a shirt. */
 enum class Clothes { kNone, kCrew, kVneck, kTee, kShirt, kBlazer, kCardigan, kOverShirt };
 
 /** Proportions that the targets of MakeHuman do not give; see sculpt.cc. */

@@ -20,7 +20,7 @@ Character ava() {
               .noseWidth = 1.10f,
               .shoulders = 1.72f};
   c.browThickness = .85f;
-  c.skin = {.62f, .335f, .245f};
+  c.skin = {.62f, .348f, .262f};
   c.lips = {.50f, .17f, .155f};
   c.iris = {.075f, .080f, .045f};
   c.hairRoot = {.060f, .022f, .010f};
@@ -42,7 +42,7 @@ Character ava() {
   c.seed = 11;
   c.room = {.window = -.92f, .plant = .88f};
   c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .030f};
-  c.smile = .034f;
+  c.smile = .026f;
   c.roll = .018f;
   c.browHeight = -.016f;
   c.browAngle = -.026f;
@@ -53,12 +53,12 @@ Character noah() {
   Character c{.id = "noah"};
   c.sculpt = {.faceWidth = .965f,
               .eyeSize = 1.04f,
-              .mouthWidth = 1.12f,
+              .mouthWidth = 1.07f,
               .upperLip = 1.08f,
-              .lowerLip = .78f,
+              .lowerLip = .72f,
               .jawTaper = .015f,
               .chinTaper = -.04f,
-              .upperLid = -.010f,
+              .upperLid = .006f,
               .chinLength = .035f,
               .hollows = .025f,
               .noseTip = .070f,
@@ -68,8 +68,8 @@ Character noah() {
               .shoulders = 1.93f};
   c.browThickness = 1.15f;
   c.beard = .34f;
-  c.skin = {.57f, .305f, .218f};
-  c.lips = {.43f, .185f, .155f};
+  c.skin = {.57f, .328f, .248f};
+  c.lips = {.40f, .170f, .148f};
   c.iris = {.075f, .11f, .145f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
@@ -88,8 +88,8 @@ Character noah() {
   c.hairline = -.17f;
   c.seed = 22;
   c.room = {.window = -1.02f, .shelf = .86f};
-  c.expression = {.calm = .012f, .cheeks = .020f, .uneven = -.040f};
-  c.smile = .036f;
+  c.expression = {.calm = .002f, .cheeks = .020f, .uneven = -.040f, .smile = .8f};
+  c.smile = .030f;
   c.bow = 0;
   c.roll = -0.015f;
   c.browHeight = -.036f;
@@ -107,7 +107,7 @@ Character mei() {
               .jawTaper = .035f,
               .chinTaper = .04f,
               .eyesApart = .020f,
-              .upperLid = -.004f,
+              .upperLid = .012f,
               .cheeks = .024f,
               .noseWidth = 1.08f,
               .shoulders = 1.70f};
@@ -135,8 +135,9 @@ Character mei() {
   c.exposure = .97f;
   c.seed = 33;
   c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
-  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.030f};
-  c.smile = .048f;
+  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.015f};
+  c.smile = .040f;
+  c.bow = .6f;
   c.lipLine = .33f;
   c.roll = -.010f;
   c.browHeight = .005f;
@@ -156,14 +157,14 @@ Character samuel() {
               .jawTaper = -.025f,
               .chinTaper = -.04f,
               .eyesApart = .018f,
-              .upperLid = -.006f,
+              .upperLid = .004f,
               .noseTip = .05f,
               .brows = .030f,
               .noseWidth = 1.04f,
               .shoulders = 1.97f};
   c.browThickness = 1.1f;
   c.skin = {.188f, .091f, .056f};
-  c.lips = {.128f, .046f, .039f};
+  c.lips = {.112f, .042f, .036f};
   c.iris = {.045f, .022f, .012f};
   c.blush = .5f;
   c.gloss = .95f;
@@ -183,7 +184,7 @@ Character samuel() {
   c.seed = 44;
   c.lipLine = .33f;
   c.room = {.lamp = .74f, .picture = -.72f};
-  c.expression = {.calm = .010f, .cheeks = .020f, .uneven = .040f};
+  c.expression = {.calm = 0, .cheeks = .020f, .uneven = .040f, .smile = .85f};
   c.smile = .034f;
   c.roll = .012f;
   c.browHeight = -.036f;
@@ -234,8 +235,9 @@ Character priya() {
   c.exposure = 1.06f;
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
-  c.expression = {.calm = .014f, .cheeks = .022f, .uneven = .045f};
-  c.smile = .026f;
+  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .030f, .smile = .8f};
+  c.smile = .018f;
+  c.bow = .6f;
   c.roll = .014f;
   c.browHeight = -.018f;
   c.browAngle = -.024f;
@@ -258,7 +260,7 @@ Character walter() {
   c.browThickness = 1.1f;
   c.age = .62f;
   c.beard = .24f;
-  c.skin = {.62f, .352f, .268f};
+  c.skin = {.62f, .364f, .284f};
   c.lips = {.43f, .185f, .170f};
   c.iris = {.10f, .15f, .18f};
   c.hairRoot = {.235f, .22f, .20f};
@@ -280,7 +282,7 @@ Character walter() {
   c.lightSide = 1;
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
-  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f};
+  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f, .smile = .8f};
   c.smile = .034f;
   c.roll = -0.012f;
   c.browHeight = -.026f;
@@ -323,7 +325,7 @@ Character ruth() {
   c.lightSide = 1;
   c.seed = 55;
   c.room = {.shelf = -.82f, .lamp = .78f};
-  c.expression = {.calm = .024f, .cheeks = .030f, .uneven = -.040f};
+  c.expression = {.calm = .012f, .cheeks = .030f, .uneven = -.040f};
   c.smile = .036f;
   c.roll = .018f;
   return c;

@@ -58,7 +58,7 @@ void Head::fitLids(Quads& skin) {
     setRest(skin);
     findLids();
     const float up = .50f * iris + c_.sculpt.upperLid - lid(true, 0),
-                down = (-.86f + .09f * c_.expression.smile) * iris - c_.sculpt.lowerLid -
+                down = (-.86f + .07f * c_.expression.smile) * iris - c_.sculpt.lowerLid -
                        lid(false, 0);
     for (Vertex& v : skin.vertices) {
       const Eye& eye = eyesAtRest_[v.at.x > 0 ? 1 : 0];

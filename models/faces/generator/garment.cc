@@ -6,7 +6,7 @@
 namespace {
 
 /** The lowest place of the opening of a V neck, and of a shirt whose top button is open. */
-constexpr float kShirtOpen = -1.78f;
+constexpr float kShirtOpen = -1.74f;
 
 /** 1 in front, 0 behind the neck. */
 float inFront(Vec3 p) {
@@ -26,7 +26,7 @@ float aboveGorge(float ax, float y) {
 float shirtNeckline(Vec3 p) {
   const float ax = std::fabs(p.x), front = inFront(p);
   const float point = std::pow(clamp01(1 - ax / .46f), 1.15f);
-  const float open = smoothstep(-.1f, .3f, p.z);
+  const float open = smoothstep(-.45f, .05f, p.z);
   return -1.17f - .14f * front + (kShirtOpen + 1.31f) * open * point - p.y;
 }
 
@@ -63,7 +63,7 @@ float insideNeckline(Clothes clothes, Vec3 p) {
     case Clothes::kVneck:
       return -1.32f - .22f * front - .45f * front * point + side;
     case Clothes::kOverShirt:
-      return -1.38f - .22f * front - .54f * front * point + side;
+      return -1.29f - .22f * front - .60f * front * point + side;
     case Clothes::kCardigan:
       return -1.26f - .22f * front - .62f * front * point + side;
     case Clothes::kShirt:

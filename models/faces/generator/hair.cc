@@ -114,9 +114,9 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
       // From one side over the top, lifted in front; down and back at the sides.
       const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop);
       const float bend = noise(p * 3.5f) - .5f;
-      const Vec3 over =
-          normalize({.30f - .45f * p.x + .9f * bend, .16f + .62f * gaussian(p.z, .62f, .26f),
-                     -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
+      const Vec3 over = normalize({.30f - .45f * p.x + .9f * bend,
+                                   .16f + (.62f - .3f * c.age) * gaussian(p.z, .62f, .26f),
+                                   -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
     }
     case Hair::kLong:
@@ -306,7 +306,8 @@ Vec3 towardsEnds(const Character& c, Vec3 p, float side) {
   const bool isLong = c.hair == Hair::kLong;
   const float low = smoothstep(isLong ? -.55f : -.10f, c.hairFall + (isLong ? .1f : 0.f), p.y);
   const float middle = isLong ? .64f : .54f, out = side * p.x - middle;
-  p.x = side * (middle + out * (1 - (isLong ? .20f : .58f) * low));
+  const float turn = isLong ? .20f : c.hair == Hair::kBob ? .58f : .40f;
+  p.x = side * (middle + out * (1 - turn * low));
   return p;
 }
 

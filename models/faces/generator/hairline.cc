@@ -84,13 +84,13 @@ void addHairline(const Head& head, std::vector<Strand>& out) {
     return;
   }
   // Strays fall from the hair towards the temples.
-  for (int i = 0, left = 40; i < 20000 && left > 0; i++) {
+  for (int i = 0, left = 26; i < 20000 && left > 0; i++) {
     if (!rootNear(-.01f, .06f, root) || std::fabs(root.x) < .16f) {
       continue;
     }
     const Vec3 dir = normalize(Vec3{root.x * 1.1f, -.75f, 0} - intoHair(head, root) * .35f +
                                scattered(random) * .16f);
-    addLying(head, root - head.away(root) * .004f, dir, random.between(.18f, .55f), .45f, .3f,
+    addLying(head, root - head.away(root) * .004f, dir, random.between(.15f, .38f), .45f, .1f,
              random, out);
     left--;
   }

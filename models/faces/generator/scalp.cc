@@ -47,7 +47,10 @@ float insideHairline(const Head& head, Vec3 p) {
 
 float scalpMask(const Head& head, Vec3 p) {
   const float inside = insideHairline(head, p) + .08f * (noise(p * 47) - .5f);
-  return smoothstep(-.035f, .14f, inside) * mix(.35f, 1.f, smoothstep(.0f, .16f, inside));
+  // Hair that is combed back shows how it gets denser.
+  const bool isShort = head.character().hair == Hair::kShort && p.z > .2f;
+  return smoothstep(-.035f, isShort ? .23f : .14f, inside) *
+         mix(.35f, 1.f, smoothstep(.0f, isShort ? .23f : .16f, inside));
 }
 
 float scalpShade(const Head& head, Vec3 p) {

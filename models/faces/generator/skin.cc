@@ -138,7 +138,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const float dark = smoothstep(.26f, .05f, c.skin.y);
   // A broad lobe of the outermost skin, and a narrower one where it is oily. Cheeks are dry.
   Gloss gloss{.66f + .02f * dark, .45f + .05f * dark, .66f, 1};
-  const float oily = .58f + .75f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
+  const float oily = .70f + .75f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
                      .55f * spot(p, 0, .46f, .28f, .17f) +
                      .12f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
