@@ -111,11 +111,13 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
   const Character& c = head.character();
   switch (c.hair) {
     case Hair::kShort: {
-      // From one side over the top, lifted in front; down and back at the sides.
-      const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop);
+      // From one side over the top, lifted in front; down and back at the sides, sooner where it
+      // would hang over.
+      const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop) *
+                        (1 - .85f * smoothstep(.22f, .50f, p.x));
       const float bend = noise(p * 3.5f) - .5f;
       const Vec3 over = normalize({.30f - .45f * p.x + .9f * bend,
-                                   .16f + (.62f - .3f * c.age) * gaussian(p.z, .62f, .26f),
+                                   .16f + (.40f - .1f * c.age) * gaussian(p.z, .62f, .26f),
                                    -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
       return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
     }
