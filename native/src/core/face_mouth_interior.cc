@@ -126,7 +126,7 @@ constexpr float SLIT = .008f;
 constexpr float LOWER_TIPS = .027f;
 /** Most of the upper teeth that is below the upper lip: as lips begin to round, and of round ones.
  */
-constexpr std::array<float, 2> UPPER_TIPS{.040f, .008f};
+constexpr std::array<float, 2> UPPER_TIPS{.040f, .022f};
 /** Share of its light that a lip that bites takes from the ends of the opening. */
 constexpr float BITE_SIDES = .6f;
 /** The upper lip's shadow on the teeth and the lower one's: how much light is lost right at the
@@ -256,7 +256,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // A small round opening shows the lips' insides all round, and a dark middle.
   f.ring = f.hood * smoothstep(WIDE_RING * fh_, SMALL_RING * fh_, mouth.aperture);
   const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
-  f.upper_light = (1 - .60f * f.hood) * (1 - BEHIND_RING * f.ring);
+  f.upper_light = (1 - .45f * f.hood) * (1 - BEHIND_RING * f.ring);
   // Rounded lips come forward and down over the teeth.
   f.upper_shift =
       clamp01(2 * f.hood) *
