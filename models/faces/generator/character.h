@@ -59,6 +59,8 @@ struct Character {
   /** Light on the line between the lips: more for full lips, so that it is not taken for a gap. */
   float lipLine = .27f;
   Hair hair = Hair::kShort;
+  /** Short hair is combed back, with an even, dense hairline; else to one side. */
+  bool isCombedBack = false;
   float hairAmount = 1, grey = 0;
   /** Height where long hair is cut, decimetres (the chin is near -1). */
   float hairFall = -1.4f;

@@ -74,6 +74,7 @@ Character noah() {
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
   c.brow = {.035f, .021f, .013f};
+  c.isCombedBack = true;
   c.hairAmount = .8f;
   c.cloth = {.030f, .042f, .070f};
   c.clothes = Clothes::kBlazer;

@@ -31,9 +31,14 @@ struct Style {
 
 Style styleOf(const Character& c) {
   switch (c.hair) {
-    case Hair::kShort:
-      return {120000, 1800, .46f,   .30f, .42f, .74f, .40f, .03f, .03f, .10f, .70f,
-              .016f,  .50f, .0010f, .03f, .05f, .5f,  .30f, 0,    20,   .45f};
+    case Hair::kShort: {
+      Style style{120000, 1800, .46f,   .30f, .42f, .74f, .40f, .03f, .03f, .10f, .70f,
+                  .016f,  .50f, .0010f, .03f, .05f, .5f,  .30f, 0,    20,   .45f};
+      if (c.isCombedBack) {
+        style.length = .50f, style.volume = .13f;
+      }
+      return style;
+    }
     case Hair::kPartedBob:
       return {170000, 3000, 2.2f,   .06f,  .50f, .80f, .22f, .10f, .050f, .14f, .50f,
               .030f,  .62f, .0011f, .070f, .09f, .3f,  .36f, 0,    30,    .45f};
@@ -111,15 +116,24 @@ Vec3 combField(const Head& head, Vec3 p, float side) {
   const Character& c = head.character();
   switch (c.hair) {
     case Hair::kShort: {
+      const float up = p.y - head.landmarks().earTop, bend = noise(p * 3.5f) - .5f;
+      const Vec3 down = normalize({p.x * .2f, -1.f, -.45f});
+      if (c.isCombedBack) {
+        // Lifted in front and a little to one side; down and back at both sides.
+        const float top =
+            smoothstep(.34f, .66f, up) * (1 - .85f * smoothstep(.26f, .54f, std::fabs(p.x)));
+        const Vec3 back =
+            normalize({.10f - .2f * p.x + .35f * bend, .10f + .30f * gaussian(p.z, .62f, .26f),
+                       -.75f + .25f * gaussian(p.z, .5f, .3f) + .2f * bend});
+        return normalize(mix(down, back, top));
+      }
       // From one side over the top, lifted in front; down and back at the sides, sooner where it
       // would hang over.
-      const float top = smoothstep(.36f, .66f, p.y - head.landmarks().earTop) *
-                        (1 - .85f * smoothstep(.22f, .50f, p.x));
-      const float bend = noise(p * 3.5f) - .5f;
+      const float top = smoothstep(.36f, .66f, up) * (1 - .85f * smoothstep(.22f, .50f, p.x));
       const Vec3 over = normalize({.30f - .45f * p.x + .9f * bend,
                                    .16f + (.40f - .1f * c.age) * gaussian(p.z, .62f, .26f),
                                    -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
-      return normalize(mix(normalize({p.x * .2f, -1.f, -.45f}), over, top));
+      return normalize(mix(down, over, top));
     }
     case Hair::kLong:
     case Hair::kPartedBob:
@@ -159,8 +173,9 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const float cut =
       cutOf(head, root) + style.ends * std::pow(random.uniform(), 1.2f) + style.lowest;
   // Hair is flatter where the skull turns to the side.
+  const float flat = c.isCombedBack ? .4f : .3f;
   const float volume = style.volume * share *
-                       (falling ? 1.f : mix(1.f, .3f, smoothstep(.2f, .5f, std::fabs(root.x))));
+                       (falling ? 1.f : mix(1.f, flat, smoothstep(.2f, .5f, std::fabs(root.x))));
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
     const float t = float(i) / steps;

@@ -22,10 +22,11 @@ float insideHairline(const Head& head, Vec3 p) {
   const float ax = std::fabs(p.x);
   const bool isSoft = hangs(c.hair) || c.hair == Hair::kCurls;
   const Vec3 q = p + Vec3{float(c.seed), 0, 0};
-  const float wobble =
+  const float uneven =
       .060f * (noise(q * 5) - .5f) + .050f * (noise(q * 13) - .5f) + .03f * (noise(q * 37) - .5f);
+  const float wobble = c.isCombedBack ? .6f * uneven : uneven;
   // Over the forehead: a slight peak, bays beside it, then down to the temples.
-  const float bays = isSoft ? .015f : .055f + .04f * c.age;
+  const float bays = isSoft ? .015f : c.isCombedBack ? .04f : .055f + .04f * c.age;
   const float front = .07f + .60f * (m.crown - .07f) + c.hairline +
                       bays * gaussian(ax, .36f, .13f) - .22f * smoothstep(.40f, .66f, ax) +
                       .015f * gaussian(ax, 0, .09f) + wobble;
@@ -47,8 +48,9 @@ float insideHairline(const Head& head, Vec3 p) {
 
 float scalpMask(const Head& head, Vec3 p) {
   const float inside = insideHairline(head, p) + .08f * (noise(p * 47) - .5f);
-  // Hair that is combed back shows how it gets denser.
-  const bool isShort = head.character().hair == Hair::kShort && p.z > .2f;
+  const Character& c = head.character();
+  // Hair that is combed to one side shows how it gets denser.
+  const bool isShort = c.hair == Hair::kShort && !c.isCombedBack && p.z > .2f;
   return smoothstep(-.035f, isShort ? .23f : .14f, inside) *
          mix(.35f, 1.f, smoothstep(.0f, isShort ? .23f : .16f, inside));
 }
@@ -67,9 +69,10 @@ float hairLength(const Head& head, Vec3 p) {
   const float up = p.y - head.landmarks().earTop + .05f * (noise(p * 8) - .5f);
   switch (c.hair) {
     case Hair::kShort:
-      // It is combed to one side, and shorter there, so that it does not hang over.
+      // It is shorter on the side it is combed to, or on both, so that it does not hang over.
       return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up)) *
-             mix(1.f, .50f, smoothstep(.10f, .45f, p.x));
+             (c.isCombedBack ? mix(1.f, .60f, smoothstep(.15f, .50f, std::fabs(p.x)))
+                             : mix(1.f, .50f, smoothstep(.10f, .45f, p.x)));
     case Hair::kAfro:
       return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .95f, up));
     case Hair::kCurls:
