@@ -57,6 +57,8 @@ class Profile {
 
 const Profile ALMOND(.95f), BOWL(.68f), ELLIPSE(.5f);
 
+/** Most rows on either side over which a steep edge of the opening is blurred. */
+constexpr float BLURRED = 3;
 /**
  * Steepest edge of the opening, pixels down per pixel across. A steeper edge would stretch one or
  * two columns of the lip into a visible thread.
@@ -220,11 +222,12 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const auto thinner = [&](float thick, float thin, float full) {
     return thick * (a.press * mix(thin, full, smoothstep(THIN_LIP * fh, FULL_LIP * fh, thick)));
   };
-  const float less_upper = thinner(c.upper_thick, .02f, .13f),
-              less_lower = thinner(c.lower_thick, .04f, .22f);
-  // A jaw that drops stretches them.
-  const float thin_upper = less_upper + narrow * THINNER_UPPER * c.upper_thick * a.jaw,
-              thin_lower = less_lower + narrow * THINNER_LOWER * c.lower_thick * a.jaw;
+  // A jaw that drops stretches those of a narrow mouth.
+  const float stretched = narrow * a.jaw;
+  const float less_upper =
+                  thinner(c.upper_thick, .02f, .13f) + stretched * THINNER_UPPER * c.upper_thick,
+              less_lower =
+                  thinner(c.lower_thick, .04f, .22f) + stretched * THINNER_LOWER * c.lower_thick;
   // Lips roll in for m, p and b; the lower one goes under the teeth for f and v.
   const float hide_upper = c.upper_thick * (.17f * a.press + .05f * a.tuck);
   const float hide_lower = c.lower_thick * (.27f * a.press + .66f * a.tuck);
@@ -320,9 +323,9 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
         out.y_top - (seam - hide_upper * thick - std::min(shadow, .25f * c.upper_thick * thick));
     out.d_bottom =
         out.y_bottom - (seam + hide_lower * thick + std::min(shadow, .25f * c.lower_thick * thick));
-    out.d_upper = line - .74f * upper * rising + thick * thin_upper;
+    out.d_upper = line - .74f * upper * rising + thick * less_upper;
     out.d_lower = line - upper * rising + .96f * aperture * around -
-                  thick * (thin_lower + .62f * c.lower_thick * a.tuck);
+                  thick * (less_lower + .62f * c.lower_thick * a.tuck);
     pucker.round_outside(place, out);
     // The chin's own muscle lifts its skin when lips press or protrude.
     out.d_chin = broad * (chin_drop - fh * (.008f * a.press + .014f * a.round + .020f * a.tuck));
@@ -347,6 +350,17 @@ Mouth::Edges Mouth::edges(const Contours& contours, F4 x) const {
            top_slope = gather(&Column::y_top, 1) - top,
            bottom_slope = gather(&Column::y_bottom, 1) - bottom;
   return {top + f * top_slope, bottom + f * bottom_slope, top_slope, bottom_slope};
+}
+
+F4 Mouth::Edges::cover(F4 y, float half) const {
+  // A steep edge crosses more rows of a pixel.
+  const auto blur = [half](F4 slope) {
+    const F4 s = abs(slope),
+             steep = max(splat(1), .96f * max(s, splat(1)) + .4f * min(s, splat(1)));
+    return 2 * half * min(steep, splat(std::max(1.f, BLURRED / half)));
+  };
+  return clamp01(clamp01((y - top) / blur(top_slope) + .5f) +
+                 clamp01((bottom - y) / blur(bottom_slope) + .5f) - 1);
 }
 
 Mouth::Column Mouth::at(const Contours& contours, float x) const {

@@ -58,6 +58,12 @@ struct Mouth {
   /** The lips' inner edges at four x, and how far they fall there per pixel across. */
   struct Edges {
     F4 top, bottom, top_slope, bottom_slope;
+    /**
+     * @param y four pixels' middles
+     * @param half half the height of a pixel plus the blur of edges
+     * @returns the share of each pixel that is in the opening
+     */
+    F4 cover(F4 y, float half) const;
   };
   Edges edges(const Contours& contours, F4 x) const;
   /** @returns the column at x, interpolated */

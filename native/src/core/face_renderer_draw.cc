@@ -28,8 +28,6 @@ constexpr float SHADED_OPENING = .03f;
  * there; openings as high as this have none; face heights.
  */
 constexpr float TOUCHING_SHADE = .30f, TOUCHING = .02f;
-/** Most rows on either side over which a steep edge of the opening is blurred. */
-constexpr float BLURRED = 3;
 /** Share of its light that the line between pressed lips loses. */
 constexpr float PRESSED_SHADE = .22f;
 
@@ -391,14 +389,7 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   seam.top = edges.top;
   seam.bottom = edges.bottom;
   seam.side = clamp01(seam.y - middle + .5f);
-  // The share of the pixel that is in the opening. A steep edge crosses more rows of it.
-  const auto blur = [half](F4 slope) {
-    const F4 s = abs(slope),
-             steep = max(splat(1), .96f * max(s, splat(1)) + .4f * min(s, splat(1)));
-    return 2 * half * min(steep, splat(std::max(1.f, BLURRED / half)));
-  };
-  seam.cover = clamp01(clamp01((seam.y - edges.top) / blur(edges.top_slope) + .5f) +
-                       clamp01((edges.bottom - seam.y) / blur(edges.bottom_slope) + .5f) - 1);
+  seam.cover = edges.cover(seam.y, half);
   const float fh = model_.face_height;
   if (mouth_.aperture > 0) {
     const auto now = [this](const ByRounding& of) { return mix(of[0], of[1], mouth_.touching); };
