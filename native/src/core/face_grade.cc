@@ -223,6 +223,7 @@ Grade measure_grade(const Model& model) {
   // Below this deviation noise is not seen; above it, it is skin's texture, which teeth do not
   // have.
   const float deviation = grain_of(model);
+  grade.drawn = deviation == 0;
   make_grain(grade, deviation < .6f ? 0 : std::min(deviation, 4.f), model.softness);
   return grade;
 }

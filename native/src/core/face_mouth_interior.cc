@@ -7,6 +7,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/face_tongue.h"
+
 namespace mouthpiece::face {
 namespace {
 
@@ -119,7 +121,12 @@ constexpr float BEHIND_LIP = .78f;
 /** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
 constexpr float LIT_OPENING = .12f, UNLIT = .70f;
 /** Highlights on a wet tongue, luma in full light. */
-constexpr float WET = 50;
+constexpr float WET = 35;
+/** Half the tongue's width, half widths of the mouth. */
+constexpr float TONGUE = .66f;
+/** The last places of the tongue's relief that have a neighbour to be mixed with. */
+constexpr float RELIEF_COLUMNS = TongueRelief::WIDTH - 1.01f,
+                RELIEF_ROWS = TongueRelief::HEIGHT - 1.01f;
 /** Gap between the biting edges of upper and lower teeth, which do not meet in speech. */
 constexpr float SLIT = .008f;
 /** Most of the lower teeth that is above the lower lip: a dropped jaw takes them behind it. */
@@ -151,12 +158,6 @@ constexpr float DARK_ENDS = .4f;
 /** Where the lips' colour is taken, share of their thickness from the line between them. */
 constexpr float LIP_SAMPLE = .30f;
 
-/** Where the tongue shines: 0 to 1, in spots. @param x in units of the face's height */
-float wetness(float x) {
-  const float spots = std::sin(38 * x + .4f) + .8f * std::sin(67 * x + 2.1f);
-  return smoothstep(.2f, 1.8f, spots);
-}
-
 /** Four columns' values of a kind: from a vector per column to a vector per value. */
 std::array<F4, LANES> transposed(F4 a, F4 b, F4 c, F4 d) {
   const F4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
@@ -178,13 +179,10 @@ MouthInterior::MouthInterior(const Model& model)
       tinted_(tinted(model.asset)),
       dark_(darkness(model.grade, tinted_)),
       flesh_(dim(colour_of(model.asset.tints.gums), FLESH, dark_)),
+      relief_(model.grade.drawn ? 0 : 1),
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]),
       contrast_((235 - model.grade.black) / (235 - 16)) {
-  const Contours& c = model.contours;
-  for (int i = 0; i < c.count; i++) {
-    wet_.push_back(wetness((c.left + float(i) - c.centre) / fh_));
-  }
   sample_lips();
   const float lip = (lower_inside_.y - 16) / LOWER_INSIDE;
   tongue_front_ = std::clamp(BEHIND_LIP * lip / std::max(1.f, tongue_.y - 16), TONGUE_FRONT[0],
@@ -280,7 +278,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
   f.tongue_light = (1 - UNLIT * (1 - open)) * (1 - .72f * f.hood);
   f.ambient = (.90f + .10f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck)) *
               (1 - .20f * f.hood);
-  f.wet = WET * (float(model_.asset.tints.tongue.y) - 16) / 100 *
+  f.wet = WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * relief_ *
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
   f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
   f.corner = std::max(2.f, mouth.half_opening);
@@ -303,7 +301,7 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
   const Frame& f = frame_;
   const Mouth::Column& lip = mouth.columns[i];
   const float off = c.left + float(i) - c.centre, x = std::abs(off),
-              r = std::min(1.f, x / f.corner), r2 = r * r, t = x / (.66f * c.half_width),
+              r = std::min(1.f, x / f.corner), r2 = r * r, t = x / (TONGUE * c.half_width),
               t2 = t * t, gap = std::max(1.f, lip.y_bottom - lip.y_top);
   // The lips' colours move with them.
   const Lips& lips =
@@ -326,8 +324,9 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
       .tongue =
           F4{.97f * smoothstep(1.12f, .75f, t), tongue_top, 1 / front, f.tongue_light * sides},
       .depth =
-          F4{.94f * smoothstep(.90f, .25f, r), .15f * smoothstep(.22f, 0, t),
-             f.wet * wet_[i] * smoothstep(.8f, .4f, t),
+          F4{.94f * smoothstep(.90f, .25f, r),
+             std::clamp(.5f + .5f * off / (TONGUE * c.half_width), 0.f, 1.f) * RELIEF_COLUMNS,
+             f.wet,
              (1 - (.55f + .10f * f.hood) * r2 * r2) * (1 - BITE_SIDES * f.bite * r2) * f.ambient},
       .rim = F4{rim(f.upper_rim, &Mouth::Column::y_top), rim(f.lower_rim, &Mouth::Column::y_bottom),
                 .85f, .85f},
@@ -350,7 +349,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                       columns[3]->*field);
   };
   const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
-  const auto [throat, groove, wet, light] = column(&Column::depth);
+  const auto [throat, relief_column, shine, light] = column(&Column::depth);
 
   // The throat is dark. Round it are the palate and the cheeks' flesh.
   const F4 high = below_top / gap - THROAT_HEIGHT;
@@ -363,17 +362,20 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const F4 down = y - tongue_top;
   if (any((down > -.032f * fh_) & (tongue > 0))) {
     const F4 way = down * rate, along = clamp01(way), past = max(way - 1, splat(0)),
-             lit = along * along * (3 - 2 * along) - TONGUE_ROUND * past,
+             lit = max(along * along * (3 - 2 * along) - TONGUE_ROUND * past, splat(0)),
              edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
-    c = over<CHANNELS>(c,
-                       dim<CHANNELS>(splat_colour(tongue_),
-                                     (TONGUE_BACK + (tongue_front_ - TONGUE_BACK) * lit) *
-                                         tongue_light * (1 - groove * lit),
-                                     dark_),
-                       tongue * edge);
+    const BilinearTaps<4> relief(tongue_relief().pixels.data(), TongueRelief::WIDTH,
+                                 TongueRelief::HEIGHT, relief_column,
+                                 clamp01(way / TongueRelief::LAST) * RELIEF_ROWS);
+    const F4 form = 1 + relief_ * (relief(TongueRelief::LIGHT) / 128 - 1);
+    c = over<CHANNELS>(
+        c,
+        dim<CHANNELS>(splat_colour(tongue_),
+                      (TONGUE_BACK + (tongue_front_ - TONGUE_BACK) * lit * form) * tongue_light,
+                      dark_),
+        tongue * edge);
     if constexpr (CHANNELS == Channels::luma) {
-      const F4 from_ridge = (along - .68f) * 3.5f;
-      c.y += wet * clamp01(1 - from_ridge * from_ridge);
+      c.y += shine * relief(TongueRelief::SHINE) / 255;
     }
   }
 
@@ -384,7 +386,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
 
   // For th the tongue's tip lies on the lower lip, over the lower teeth and the upper teeth's edge.
   if (f.tip > .001f) {
-    const F4 t = abs(x - contours.centre) / (.66f * contours.half_width),
+    const F4 t = abs(x - contours.centre) / (TONGUE * contours.half_width),
              at = above_bottom / min(splat(.050f * fh_), .62f * gap);
     c = over<CHANNELS>(
         c,

@@ -89,7 +89,7 @@ class MouthInterior {
   /** Values that are constant along a column of the mouth's coordinates, four by four. */
   struct Column {
     F4 tongue;  // opacity, y of the upper edge, 1 / (distance from there to its front), light
-    F4 depth;   // how dark the throat is, the tongue's groove, its highlights (luma); light
+    F4 depth;   // how dark the throat is; column of the tongue's relief, its shine (luma); light
     F4 rim;     // 1 / (height of the upper and of the lower lip's inside), opacity of both
     F4 lips;    // Y of the upper and of the lower; 1 / (reach of the shadow of each)
   };
@@ -108,13 +108,13 @@ class MouthInterior {
   std::vector<Column> columns_;
   int first_ = 0, last_ = 0;  // the columns that `prepare` has set
   std::vector<Lips> lips_;
-  std::vector<float> wet_;  // of each column: how much the tongue shines there
   const Colour cavity_, tongue_;
   const float tinted_;  // 0 for a black and white picture, 1 for one in colour
   const Colour dark_;   // where no light comes
   const Colour flesh_;
   Colour upper_inside_{16, 128, 128}, lower_inside_{16, 128, 128};  // of the lips, in the middle
   float tongue_front_;  // light on the tongue where it is brightest, share of its colour
+  const float relief_;  // how much of the tongue's relief is seen, 0 to 1
   float fh_, seam_;
   float contrast_;  // of luma against the portrait's black, at most 1
 

@@ -134,6 +134,33 @@ describe('the inside of the mouth', () => {
     assert.ok(left.tongue < 0.88 * front.tongue && right.tongue < 0.88 * front.tongue, seen);
   });
 
+  test('the tongue has a relief, but in drawings, whose skin has one tone', () => {
+    const dark = [24, 128, INSIDE] as const;
+    const tints = { cavity: dark, gums: dark, tongue: [140, 128, INSIDE], teeth: dark } as const;
+    /** Mean step of luma beyond a slope's, along rows of the tongue. */
+    const rough = (isDrawn: boolean): number => {
+      const { neutral } = syntheticParts();
+      let state = 1;
+      for (let i = 0; i < PIXELS; i++) {
+        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+        // Half a luma of noise is less than the mouth's inside would share.
+        neutral[i] = 150 + (isDrawn ? 0 : state >>> 31);
+      }
+      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
+      const { picture } = canvas.show(VISEMES.aa);
+      let sum = 0;
+      for (let y = 328; y < 338; y++) {
+        for (let x = 240; x < 272; x++) {
+          const at = y * SIZE + x;
+          sum += Math.abs(2 * picture[at]! - picture[at - 1]! - picture[at + 1]!);
+        }
+      }
+      return sum / 320;
+    };
+    const [photographed, drawn] = [rough(false), rough(true)];
+    assert.ok(photographed > 1.5 * drawn, `${photographed}, ${drawn}`);
+  });
+
   test('a baby has no teeth', () => {
     const bright = [230, 128, INSIDE] as const;
     const dark = [30, 128, 128] as const;
