@@ -75,6 +75,9 @@ const WINGS_NARROW = 0.11;
 /** Where the skin ceases to follow the corners: the outline of the face stays. Share of its distance. */
 const OUTLINE: readonly [number, number] = [0.6, 0.97];
 
+/** Within so many pixels of the seam a pixel has colours of both lips. */
+const EDGE = 0.75;
+
 /** Steepest closing towards a corner, pixels down per pixel across. */
 const STEEPEST = 1.6;
 
@@ -342,25 +345,34 @@ export class SmileCloser {
     const reach = 3 * this.#frame.halfWidth;
     const top = this.#noseY - this.#frame.halfWidth;
     const bottom = this.#chinY + 1.2 * this.#frame.halfWidth;
+    const other = new Uint8Array(3);
     for (let y = 0; y < image.height; y++) {
       for (let x = 0; x < image.width; x++) {
         const { x: u, y: v } = this.#frame.toLocal(x + 0.5, y + 0.5);
         if (Math.abs(u) > reach || v < top || v > bottom) {
           continue;
         }
-        const low = v > this.#seam(u);
-        const source = this.#inverse(u, v, low);
-        const from = this.#frame.toPicture(source.x, source.y);
-        sampleCubic(
-          low ? lower : upper,
-          from.x - 0.5,
-          from.y - 0.5,
-          out.data,
-          (y * image.width + x) * 3,
-        );
+        const to = (y * image.width + x) * 3;
+        const below = v - this.#seam(u);
+        this.#take(below > 0 ? lower : upper, u, v, below > 0, out.data, to);
+        if (Math.abs(below) < EDGE) {
+          // A pixel that both lips share: without this a seam that is not level is a staircase.
+          this.#take(below > 0 ? upper : lower, u, v, below <= 0, other, 0);
+          const share = 0.5 - Math.abs(below) / EDGE / 2;
+          for (let c = 0; c < 3; c++) {
+            out.data[to + c] = out.data[to + c]! + share * (other[c]! - out.data[to + c]!) + 0.5;
+          }
+        }
       }
     }
     return out;
+  }
+
+  /** Samples a picture where a pixel at (u, v) comes from. */
+  #take(image: RgbImage, u: number, v: number, low: boolean, out: Uint8Array, at: number): void {
+    const source = this.#inverse(u, v, low);
+    const from = this.#frame.toPicture(source.x, source.y);
+    sampleCubic(image, from.x - 0.5, from.y - 0.5, out, at);
   }
 
   /**
