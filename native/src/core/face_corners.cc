@@ -44,6 +44,9 @@ constexpr float NEAR_OUTLINE = .22f;
 /** Skin's hue is as near to its mean, in chroma and in standard deviations. */
 constexpr double SAME_HUE = 5, SPREADS = 2.5;
 
+/** A place is replaced wholly where a fifth of its neighbourhood tells: creases are thin lines. */
+constexpr float SPREAD = 5;
+
 /** A place beside a corner, in half widths of the mouth. */
 struct Beside {
   float side;           // -1 left in the picture, 1 right
@@ -195,7 +198,7 @@ std::array<Grey, 3> bare_corners(const Model& model, const std::array<Grey, 3>& 
       const size_t i = size_t(y) * size_t(width) + size_t(x);
       const Beside& at = places[i];
       const size_t side = at.side < 0 ? 0 : 1;
-      const float amount = zone.data[i] * clamp01(2 * evidence.data[i]) *
+      const float amount = zone.data[i] * clamp01(SPREAD * evidence.data[i]) *
                            smoothstep(.75f, .5f, hair[side] / area[side]);
       const int below = std::min(y + away, height - 1);
       const size_t from = size_t(below) * size_t(width) + size_t(x);

@@ -103,7 +103,7 @@ constexpr float CHEER_WIDE = .05f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
  * share of the opening's half width that stays closed at each corner. Of a calm face, and of one
  * that speaks with a smile: that opens along its smile, and an arch cuts its corners off.
  */
-constexpr std::array<float, 2> ARCH{.165f, .125f}, STRAIGHT{.1f, .8f}, BLUNT{.26f, .18f};
+constexpr std::array<float, 2> ARCH{.165f, .125f}, STRAIGHT{.1f, .8f}, BLUNT{.08f, .18f};
 /** From this jaw on no more of the opening stays closed: the line between the lips would show. */
 constexpr float BLUNTEST = .65f;
 /**
@@ -114,7 +114,7 @@ constexpr float BLUNTEST = .65f;
 constexpr float NARROW = .51f, NOT_NARROW = .58f, NARROW_ARCH = .13f, SPREADS = .04f,
                 THINNER_UPPER = .15f, THINNER_LOWER = .25f;
 /** Share of their width that other mouths lose when the jaw drops. */
-constexpr float SHORTENED = .08f;
+constexpr float SHORTENED = .18f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
