@@ -13,15 +13,10 @@ namespace mouthpiece::face {
 namespace {
 
 /**
- * Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
+ * Chroma offset of teeth in light that has passed through flesh. Without it teeth look grey in the
+ * lips' shadow.
  */
-constexpr float REDDENING_U = 4, REDDENING_V = 13;
-/** Chroma offset of teeth in that light. Without it teeth look grey in the lips' shadow. */
 constexpr float WARMTH_U = 4, WARMTH_V = 9;
-
-Colour colour_of(Yuv c) {
-  return {float(c.y), float(c.u), float(c.v)};
-}
 
 using Colours = MouthInterior::Colours;
 
@@ -71,32 +66,6 @@ Colours draw_layer(const Colours& below, const Layer& layer, F4 x, F4 y, float l
       alpha);
 }
 
-/** @returns the colour in less light, closer to `dark`. @param k light: 1 full, 0 none */
-Colour dim(Colour c, float k, const Colour& dark) {
-  return {mix(dark.y, c.y, k), mix(dark.u, c.u, k), mix(dark.v, c.v, k)};
-}
-
-/**
- * Black inside the mouth: in the chroma of the picture's black, and slightly redder, because light
- * there has passed through flesh. A black that is red already is not reddened more.
- * @param colour 0 for a black and white picture, 1 for one in colour
- */
-Colour darkness(const Grade& grade, float colour) {
-  const float u = grade.black_u - 128, v = grade.black_v - 128,
-              red = (v * REDDENING_V - u * REDDENING_U) /
-                    (REDDENING_U * REDDENING_U + REDDENING_V * REDDENING_V),
-              left = colour * clamp01(1 - red);
-  return {16, 128 + u - REDDENING_U * left, 128 + v + REDDENING_V * left};
-}
-
-/** The cavity's tint, in the chroma of the picture's black. */
-Colour cavity_of(const Model& model) {
-  const Colour tint = colour_of(model.asset.tints.cavity);
-  return {tint.y, tint.u + model.grade.black_u - 128, tint.v + model.grade.black_v - 128};
-}
-
-/** Light on the flesh of the cheeks and the palate. */
-constexpr float FLESH = .40f;
 /**
  * Heights of openings that show the lips' insides all round them, and that do not; how much more of
  * the opening's height each of these has.
@@ -112,12 +81,6 @@ constexpr float THROAT_HEIGHT = .42f;
  * great as that way.
  */
 constexpr float TONGUE_BACK = .08f, TONGUE_SIDES = .66f, TONGUE_RIDGE = .82f, TONGUE_ROUND = 1.1f;
-/**
- * Light on the front of the tongue, least and most. In between it has this share of the lower lip's
- * luma: an empty, dark mouth looks wrong, and a tongue as light as the lip merges with it.
- */
-constexpr std::array<float, 2> TONGUE_FRONT{.76f, 1.05f};
-constexpr float BEHIND_LIP = .78f;
 /** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
 constexpr float LIT_OPENING = .12f, UNLIT = .70f;
 /** Highlights on a wet tongue, luma in full light. */
@@ -139,13 +102,17 @@ constexpr float BITE_SIDES = .6f;
 /** The upper lip's shadow on the teeth and the lower one's: how much light is lost right at the
  * lip. */
 constexpr float UPPER_SHADOW = .46f, LOWER_SHADOW = .15f;
-/** Light on the wet inside of the lips, which turn inwards: at their edges. */
-constexpr float UPPER_INSIDE = .54f, LOWER_INSIDE = .70f;
+/** Of the lips' insides. */
+constexpr float INSIDE_OPACITY = .85f;
 /**
- * Share of the lips' hue in that of their insides: the rest is that of gums; and how much stronger
- * it is, as flesh is redder in its own shade.
+ * The lower lip's wet inside shines along a line, in spots: luma where its own is 96; where, from
+ * behind (0) to its edge (1), and how wide; how much of the opening's middle has it; openings that
+ * show it all. In soft pictures the spots would run into a white line: softness where it is seen,
+ * and where not.
  */
-constexpr float LIKE_LIPS = .6f, REDDER = 1.2f;
+constexpr float LIP_WET = 45, LIP_WET_AT = .7f, LIP_WET_WIDTH = .22f, LIP_WET_ENDS = 2.2f,
+                WET_OPENING = .06f;
+constexpr std::array<float, 2> WET_SOFTNESS{.5f, .8f};
 /** How much higher a dropped jaw's openings show the insides of the upper and the lower lip. */
 constexpr float UPPER_TURNED = .011f, LOWER_TURNED = .016f;
 /**
@@ -155,8 +122,10 @@ constexpr float UPPER_TURNED = .011f, LOWER_TURNED = .016f;
 constexpr float STEEPEST_EDGE = 6;
 /** Share of their light that the lips' insides lose at the ends of the opening. */
 constexpr float DARK_ENDS = .4f;
-/** Where the lips' colour is taken, share of their thickness from the line between them. */
-constexpr float LIP_SAMPLE = .30f;
+/** @returns how wet the lower lip's inside is: -.1 to 1.1. @param x in face heights */
+float wet_spots(float x) {
+  return .5f + .6f * std::sin(61 * x + 1.3f) * std::sin(23 * x + .4f);
+}
 
 /** Four columns' values of a kind: from a vector per column to a vector per value. */
 std::array<F4, LANES> transposed(F4 a, F4 b, F4 c, F4 d) {
@@ -170,76 +139,6 @@ std::array<F4, LANES> transposed(F4 a, F4 b, F4 c, F4 d) {
 }
 
 }  // namespace
-
-MouthInterior::MouthInterior(const Model& model)
-    : model_(model),
-      columns_(size_t(model.contours.count)),
-      cavity_(cavity_of(model)),
-      tongue_(colour_of(model.asset.tints.tongue)),
-      tinted_(tinted(model.asset)),
-      dark_(darkness(model.grade, tinted_)),
-      flesh_(dim(colour_of(model.asset.tints.gums), FLESH, dark_)),
-      relief_(model.grade.drawn ? 0 : 1),
-      fh_(model.face_height),
-      seam_(model.contours.seam[size_t(model.contours.count / 2)]),
-      contrast_((235 - model.grade.black) / (235 - 16)) {
-  sample_lips();
-  const float lip = (lower_inside_.y - 16) / LOWER_INSIDE;
-  tongue_front_ = std::clamp(BEHIND_LIP * lip / std::max(1.f, tongue_.y - 16), TONGUE_FRONT[0],
-                             TONGUE_FRONT[1]);
-}
-
-/**
- * Takes the lips' light from the neutral picture, smoothed along the lips, and their hue. Their
- * insides have a part of the gums' hue: lipstick ends before them.
- */
-void MouthInterior::sample_lips() {
-  const Contours& c = model_.contours;
-  const Asset& asset = model_.asset;
-  const int radius = std::max(2, int(.05f * c.half_width));
-  const auto picture = [&](int i, float below) -> Colour {
-    const float x =
-        std::clamp(c.left + float(i), c.centre - .9f * c.half_width, c.centre + .9f * c.half_width);
-    const int column = std::clamp(int(x - c.left), 0, c.count - 1);
-    const Point p = model_.frame.to_picture(x, c.seam[size_t(column)] + below);
-    const int px = std::clamp(int(p.x), 0, asset.width - 1),
-              py = std::clamp(int(p.y), 0, asset.height - 1);
-    const size_t at = size_t(py / 2) * size_t(asset.width / 2) + size_t(px / 2);
-    return {float(asset.luma[size_t(py) * size_t(asset.width) + size_t(px)]), float(asset.u[at]),
-            float(asset.v[at])};
-  };
-  const auto inside = [&](int i, float below, float light) {
-    float sum = 0;
-    for (int k = i - radius; k <= i + radius; k++) {
-      sum += picture(k, below).y;
-    }
-    // `graded` will raise the black.
-    return 16 + (sum / float(2 * radius + 1) - model_.grade.black) / contrast_ * light;
-  };
-  for (int i = 0; i < c.count; i++) {
-    lips_.push_back({inside(i, -LIP_SAMPLE * c.upper_thick, UPPER_INSIDE),
-                     inside(i, LIP_SAMPLE * c.lower_thick, LOWER_INSIDE)});
-  }
-  const int from = std::clamp(int(c.centre - .5f * c.half_width - c.left), 0, c.count - 1),
-            to = std::clamp(int(c.centre + .5f * c.half_width - c.left), from, c.count - 1);
-  const Colour gums = colour_of(asset.tints.gums);
-  // Chroma in units of luma, at the luma that the inside has.
-  const auto hue = [&](float below, float Lips::* lip) -> Colour {
-    Colour sum{0, 0, 0};
-    float light = 0;
-    for (int i = from; i <= to; i++) {
-      const Colour seen = picture(i, below);
-      sum = {sum.y + seen.y - 16, sum.u + seen.u - 128, sum.v + seen.v - 128};
-      light += (lips_[size_t(i)].*lip - 16) / float(to - from + 1);
-    }
-    const float lit = REDDER * LIKE_LIPS * light / std::max(1.f, sum.y),
-                gum = REDDER * (1 - LIKE_LIPS) * light / std::max(1.f, gums.y - 16);
-    return {16 + light, 128 + lit * sum.u + gum * (gums.u - 128),
-            128 + lit * sum.v + gum * (gums.v - 128)};
-  };
-  upper_inside_ = hue(-LIP_SAMPLE * c.upper_thick, &Lips::upper);
-  lower_inside_ = hue(LIP_SAMPLE * c.lower_thick, &Lips::lower);
-}
 
 void MouthInterior::prepare(const Mouth& mouth) {
   const Contours& c = model_.contours;
@@ -278,8 +177,11 @@ void MouthInterior::prepare(const Mouth& mouth) {
   f.tongue_light = (1 - UNLIT * (1 - open)) * (1 - .72f * f.hood);
   f.ambient = (.90f + .10f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck)) *
               (1 - .20f * f.hood);
-  f.wet = WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * relief_ *
+  f.wet = WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * detail_ *
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
+  f.lip_wet = LIP_WET * (lower_inside_.y - 16) / 80 * detail_ *
+              smoothstep(WET_SOFTNESS[1], WET_SOFTNESS[0], model_.softness) *
+              clamp01(mouth.aperture / (WET_OPENING * fh_)) * (1 - f.hood) * f.ambient;
   f.tip = smoothstep(.02f, .5f, a.tout) * .96f;
   f.corner = std::max(2.f, mouth.half_opening);
   f.bite = a.tuck * (1 - a.press);
@@ -329,7 +231,7 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
              f.wet,
              (1 - (.55f + .10f * f.hood) * r2 * r2) * (1 - BITE_SIDES * f.bite * r2) * f.ambient},
       .rim = F4{rim(f.upper_rim, &Mouth::Column::y_top), rim(f.lower_rim, &Mouth::Column::y_bottom),
-                .85f, .85f},
+                f.lip_wet * clamp01(1 - LIP_WET_ENDS * r2) * wet_spots(off / fh_), 0},
       .lips = F4{mix(16, lips.upper, lit), mix(16, lips.lower, lit), 1 / reach,
                  1 / std::min(.024f * fh_, .35f * gap)},
   };
@@ -367,7 +269,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     const BilinearTaps<4> relief(tongue_relief().pixels.data(), TongueRelief::WIDTH,
                                  TongueRelief::HEIGHT, relief_column,
                                  clamp01(way / TongueRelief::LAST) * RELIEF_ROWS);
-    const F4 form = 1 + relief_ * (relief(TongueRelief::LIGHT) / 128 - 1);
+    const F4 form = 1 + detail_ * (relief(TongueRelief::LIGHT) / 128 - 1);
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),
@@ -406,14 +308,16 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                     dark_);
 
   // The lips turn inwards: their wet insides fade into what lies behind.
-  const auto [upper_height, lower_height, upper_rim, lower_rim] = column(&Column::rim);
+  const auto [upper_height, lower_height, lip_shine, none] = column(&Column::rim);
   const F4 in_upper = 1 - clamp01(below_top * upper_height),
            in_lower = 1 - clamp01(above_bottom * lower_height),
-           upper_alpha = upper_rim * in_upper * (1 + f.upper_bulge * (1 - in_upper)),
+           upper_alpha = INSIDE_OPACITY * in_upper * (1 + f.upper_bulge * (1 - in_upper)),
 
-           lower_alpha = lower_rim * in_lower * (1 + f.lower_bulge * (1 - in_lower));
+           lower_alpha = INSIDE_OPACITY * in_lower * (1 + f.lower_bulge * (1 - in_lower));
   if constexpr (CHANNELS == Channels::luma) {
-    c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha);
+    const F4 from_line = (in_lower - LIP_WET_AT) / LIP_WET_WIDTH;
+    c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha) +
+          lip_shine * clamp01(1 - from_line * from_line);
     c.y = graded(c.y, x, y);
   } else {
     c.u = mix(mix(c.u, splat(upper_inside_.u), upper_alpha), splat(lower_inside_.u), lower_alpha);

@@ -90,8 +90,8 @@ class MouthInterior {
   struct Column {
     F4 tongue;  // opacity, y of the upper edge, 1 / (distance from there to its front), light
     F4 depth;   // how dark the throat is; column of the tongue's relief, its shine (luma); light
-    F4 rim;     // 1 / (height of the upper and of the lower lip's inside), opacity of both
-    F4 lips;    // Y of the upper and of the lower; 1 / (reach of the shadow of each)
+    F4 rim;  // 1 / (height of the upper and of the lower lip's inside), shine of this one (luma); 0
+    F4 lips;  // Y of the upper and of the lower; 1 / (reach of the shadow of each)
   };
   /** Luma of the lips' insides in a column of the neutral picture. */
   struct Lips {
@@ -114,7 +114,7 @@ class MouthInterior {
   const Colour flesh_;
   Colour upper_inside_{16, 128, 128}, lower_inside_{16, 128, 128};  // of the lips, in the middle
   float tongue_front_;  // light on the tongue where it is brightest, share of its colour
-  const float relief_;  // how much of the tongue's relief is seen, 0 to 1
+  const float detail_;  // of the tongue and of what is wet: 1, and 0 in drawings
   float fh_, seam_;
   float contrast_;  // of luma against the portrait's black, at most 1
 
@@ -124,6 +124,7 @@ class MouthInterior {
     float lower_shift = 0, lower_light = 1;
     float tongue_top = 0, tongue_light = 1, wet = 0;
     float ambient = 1, hood = 0, tip = 0, corner = 1, bite = 0;
+    float lip_wet = 0;
     float ring = 0, upper_bulge = 1, lower_bulge = 0, upper_rim = 1, lower_rim = 1;
   } frame_;
 };
