@@ -30,7 +30,7 @@ constexpr float CORNER = .85f;
  * rest, as one in a smile, becomes narrower by a larger share. People's narrowest are .46 to .59
  * (docs/motion.md), measured between the outer landmarks.
  */
-constexpr float ROUNDED_WIDTH = .42f;
+constexpr float ROUNDED_WIDTH = .46f;
 /** Beyond this share the folds of a smile would bend round the lips. */
 constexpr float MOST_NARROWING = .34f;
 /**
