@@ -110,7 +110,7 @@ constexpr float INSIDE_OPACITY = .85f;
  * show it all. In soft pictures the spots would run into a white line: softness where it is seen,
  * and where not.
  */
-constexpr float LIP_WET = 45, LIP_WET_AT = .7f, LIP_WET_WIDTH = .22f, LIP_WET_ENDS = 2.2f,
+constexpr float LIP_WET = 38, LIP_WET_AT = .7f, LIP_WET_WIDTH = .22f, LIP_WET_ENDS = 2.2f,
                 WET_OPENING = .06f;
 constexpr std::array<float, 2> WET_SOFTNESS{.5f, .8f};
 /** How much higher a dropped jaw's openings show the insides of the upper and the lower lip. */

@@ -126,6 +126,10 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
           alpha};
 }
 
+uint8_t byte(float value) {
+  return uint8_t(std::clamp(value + .5f, 0.f, 255.f));
+}
+
 template <class Source>
 Layer make_layer(const Model& model, Source source) {
   const Contours& c = model.contours;
@@ -137,7 +141,6 @@ Layer make_layer(const Model& model, Source source) {
   layer.height = std::min(1024, int(.40f * fh) + 2);
   layer.yuva.resize(size_t(layer.width) * size_t(layer.height) * 4);
   uint8_t* out = layer.yuva.data();
-  const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
   int first = layer.height, last = 0;  // rows that show something
   for (int y = 0; y < layer.height; y++) {
     for (int x = 0; x < layer.width; x++, out += 4) {
@@ -166,6 +169,37 @@ Layer make_layer(const Model& model, Source source) {
 }
 
 /**
+ * How much teeth are sharpened in portraits of this softness and less, and the softness from which
+ * on they are not. A layer is sampled between its pixels in each frame, which softens it.
+ */
+constexpr float SHARPENED = 1.5f, SHARP = .4f, SOFT = .9f;
+
+/** Sharpens luma by its difference from the mean of the neighbours, and the edges of the opacity.
+ */
+void sharpen(Layer& layer, float amount) {
+  const std::vector<uint8_t> from = layer.yuva;
+  for (int y = 1; y < layer.height - 1; y++) {
+    for (int x = 1; x < layer.width - 1; x++) {
+      const auto at = [&](int dx, int dy) {
+        return from.data() + (size_t(y + dy) * size_t(layer.width) + size_t(x + dx)) * 4;
+      };
+      float sum = 0, mass = 1e-3f;
+      for (int dy = -1; dy <= 1; dy++) {
+        for (int dx = -1; dx <= 1; dx++) {
+          const float weight = float(at(dx, dy)[3]) * (dx != 0 && dy != 0 ? .5f : 1.f);
+          sum += weight * float(at(dx, dy)[0]);
+          mass += weight;
+        }
+      }
+      const float luma = at(0, 0)[0], alpha = float(at(0, 0)[3]) / 255;
+      uint8_t* to = layer.yuva.data() + (size_t(y) * size_t(layer.width) + size_t(x)) * 4;
+      to[0] = byte(alpha > 0 ? luma + SHARPENED * amount * (luma - sum / mass) : luma);
+      to[3] = byte(255 * mix(alpha, smoothstep(.15f, .85f, alpha), amount));
+    }
+  }
+}
+
+/**
  * Teeth have one size in all adults, and smiles do not make them wider: above this width of the
  * mouth, in distances between the eyes, their width follows this power of its inverse.
  */
@@ -185,7 +219,7 @@ Layer painted(const Model& model, bool upper) {
                 .height = (upper ? .095f : .075f) * fh,
                 .line = .64f + .32f * model.softness};
   const float spread = .1f + .25f * model.softness;
-  return make_layer(model, [&](float x, float y) {
+  Layer layer = make_layer(model, [&](float x, float y) {
     Sample sum{{0, 0, 0}, 0};  // colours times alpha
     for (const float oy : {-spread, 0.f, spread}) {
       for (const float ox : {-spread, 0.f, spread}) {
@@ -199,6 +233,8 @@ Layer painted(const Model& model, bool upper) {
     }
     return Sample{{sum.colour.y / sum.a, sum.colour.u / sum.a, sum.colour.v / sum.a}, sum.a / 9};
   });
+  sharpen(layer, smoothstep(SOFT, SHARP, model.softness));
+  return layer;
 }
 
 struct Growth {
