@@ -44,6 +44,12 @@ const CORRECTED = 0.75;
 /** The same where hardly any of the upper lip was seen, and how much of it counts as seen. */
 const DRAWN = 0.92;
 const SHOWN: readonly [number, number] = [0.75, 0.35];
+/**
+ * Where lips were filled with skin: share of the difference that is taken back, and nearness to the
+ * lips' colour (0 that of the skin, to 1) of what was filled so and of what is lip.
+ */
+const FILLED = 0.9;
+const LIP_LIKE: readonly [number, number] = [0.4, 0.75];
 /** Range of texture that stays, as a factor. */
 const TEXTURE: readonly [number, number] = [0.78, 1.24];
 
@@ -131,6 +137,7 @@ export function colourLips(
 ): void {
   const frame = new MouthFrame(points);
   const soft = Math.max(0.8, EDGE * frame.faceHeight) * softness;
+  const skin = skinOf(image, points);
   for (const [inner, outer, base, isLow] of [
     [UPPER_INNER, UPPER_OUTER, upper, false],
     [LOWER_INNER, LOWER_OUTER, lower, true],
@@ -139,13 +146,16 @@ export function colourLips(
     const mean = localMean(image, lip, Math.max(2, 0.024 * frame.faceHeight));
     const drawn = isLow ? 0 : DRAWN * smoothstep(...SHOWN, seenAbove);
     const share = Math.max(CORRECTED * amount, drawn);
+    const tells = smoothstep(...PALE, distance(base, skin));
     for (const [k, { i, r, t, edge }] of lip.entries()) {
       const light = (isLow ? lightBelow(r, t) : lightAbove(r, t)) * Math.exp(slope * r);
       const to = lumaOf(...base) * light;
       const from = lumaOf(mean[k * 3]!, mean[k * 3 + 1]!, mean[k * 3 + 2]!);
       // Hair over the lip is far darker, and stays.
       const bare = smoothstep(0.45, 0.65, from / Math.max(1, to));
-      const alpha = share * bare * edge;
+      const filled =
+        FILLED * tells * (1 - lipShare([...mean.subarray(k * 3, k * 3 + 3)], base, skin));
+      const alpha = Math.max(share, filled) * bare * edge;
       for (let c = 0; c < 3; c++) {
         const detail = clamp(image.data[i * 3 + c]! / Math.max(1, mean[k * 3 + c]!), ...TEXTURE);
         const colour = Math.min(255, base[c]! * light * detail);
@@ -154,6 +164,15 @@ export function colourLips(
       }
     }
   }
+}
+
+/**
+ * How much a colour is a lip's rather than the skin's, 0..1. Shadows at the corners of parted lips are
+ * inpainted, and take the colour of the skin beside them.
+ */
+function lipShare(colour: readonly number[], lip: Rgb, skin: Rgb): number {
+  const [fromLip, fromSkin] = [distance(colour as Rgb, lip), distance(colour as Rgb, skin)];
+  return smoothstep(...LIP_LIKE, fromSkin / Math.max(1, fromSkin + fromLip));
 }
 
 /** Light on the lower lip: darkest under the upper one, with a soft highlight on its roundness. */
