@@ -119,6 +119,24 @@ describe('lips at rest', () => {
     assert.ok(image.data[(streak * SIZE + 236) * 3]! < 90, 'the hair has become lip');
   });
 
+  test('have their colour where shadows at the corners were filled with skin', () => {
+    const lip: Rgb = [178, 60, 62];
+    const isLip = (x: number, y: number): boolean => inLowerLip(y) && Math.abs(x - 256) < 22;
+    const image = drawn((x, y) => (isLip(x, y) ? lip : undefined));
+    const colours = lipColours(image, landmarks, nothing)!;
+    colourLips(image, landmarks, colours, 0, 1);
+    const middle = Math.round((py(landmarks, LOWER_INNER[5]) + py(landmarks, LOWER_OUTER[5])) / 2);
+    const green = (x: number, y: number): number => image.data[(y * SIZE + x) * 3 + 1]!;
+    for (const x of [226, 286]) {
+      const filled = Math.min(...[-4, -2, 0, 2].map((dy) => green(x, middle + dy)));
+      assert.ok(filled < 110, `green ${filled} of ${SKIN[1]} at ${x}`);
+    }
+    assert.ok(
+      Math.abs(green(256, middle) - lip[1]) < 12,
+      `${green(256, middle)}, it was ${lip[1]}`,
+    );
+  });
+
   test('are red where a smile has made them pale, and not blue in a blue light', () => {
     const image = drawn((_, y) => (inLowerLip(y) ? [196, 152, 150] : undefined));
     const { lower, upper } = lipColours(image, landmarks, nothing)!;
@@ -234,6 +252,26 @@ test('the jaw of a laugh rises to where it was, and the sides of the face stay',
   assert.ok(teeth(CHIN) + 0.1 > -0.05, `a short chin rises by ${-0.1 - teeth(CHIN)}`);
   for (const index of JAW_ANGLES) {
     assert.ok(Math.abs(laugh(index)) < 0.02, `the jaw's angle ${index} moves by ${laugh(index)}`);
+  }
+});
+
+test('lips that close meet in a seam without stairs', () => {
+  const points = opened(16);
+  const [cos, sin] = [Math.cos(0.15), Math.sin(0.15)];
+  for (let i = 0; i < points.length; i += 3) {
+    const [x, y] = [points[i]! - 256, points[i + 1]! - 320];
+    points[i] = 256 + cos * x - sin * y;
+    points[i + 1] = 320 + sin * x + cos * y;
+  }
+  const flat = (value: number): RgbImage => drawn(() => [value, value, value]);
+  const frame = new MouthFrame(points);
+  const closer = new SmileCloser(points, frame, { relax: 0, narrow: 0, smile: 0 });
+  const { data } = closer.warp(flat(0), flat(0), flat(255));
+  const rows = Array.from({ length: 60 }, (_, k) => 290 + k);
+  const low = (x: number): number =>
+    rows.reduce((sum, y) => sum + data[(y * SIZE + x) * 3]! / 255, 0);
+  for (let x = 242; x < 270; x++) {
+    assert.ok(Math.abs(low(x - 1) - 2 * low(x) + low(x + 1)) < 0.5, `a step at ${x}`);
   }
 });
 
