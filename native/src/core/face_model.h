@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/face_asset.h"
+#include "core/face_dentition.h"
 #include "core/face_grade.h"
 #include "core/face_relief.h"
 #include "core/face_warp.h"
@@ -116,6 +117,7 @@ struct Model {
   Contours contours;
   float softness = .35f;  // blur of drawn edges, pixels, to match the portrait's
   Grade grade;
+  Dentition dentition;
   Layer teeth_upper, teeth_lower;
   float teeth = 1;  // opacity of painted teeth: 0 for a baby
   float cheer = 0;  // how much cheeks and eyes still smile, 0 to 1: the face speaks with a smile

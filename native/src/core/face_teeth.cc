@@ -5,6 +5,7 @@
 
 #include "core/face_model.h"
 #include "core/face_mouth_interior.h"
+#include "core/face_vertices.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -69,26 +70,41 @@ constexpr std::array<float, 2> WHITE{205, 230};
 /** Less light reaches the side teeth: exp(-FALL x^POWER), x in half widths of the row. */
 constexpr float UPPER_FALL = 1.3f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
 
+/**
+ * How much of its shape each property of a dentition takes or adds at most: of `shorter`, `pointed`
+ * and the curve, of how round corners are, of a first incisor's width and of the row's half width,
+ * of the gaps' depth and of the light. Rows that are less even than UPPER and LOWER looked broken.
+ */
+constexpr float LEVEL = .06f, BLUNT = .055f, FLAT = .10f, SQUARE = .06f, WIDER = .07f,
+                ASIDE = .012f, GAPS = .5f, LIGHT = .05f;
+
 /** @param px, py position in the mouth's coordinates */
 Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float age = model.grade.age;
+  const Dentition& own = model.dentition;
   const auto& teeth = row.upper ? UPPER : LOWER;
   const float side = px < model.contours.middle ? row.left : row.right,
-              x = (px - model.contours.middle) / side, ax = std::abs(x);
+              x = (px - model.contours.middle) / side - ASIDE * own.aside, ax = std::abs(x);
+  const auto end_of = [&](int k) {
+    return teeth[size_t(k)].end * (k == 0 ? 1 + WIDER * own.wide : 1);
+  };
   int k = 0;
-  while (k < TEETH - 1 && ax >= teeth[size_t(k)].end) {
+  while (k < TEETH - 1 && ax >= end_of(k)) {
     k++;
   }
-  const auto own = [&](int which) { return difference(row, k, x < 0, which); };
+  const auto differs = [&](int which) { return difference(row, k, x < 0, which); };
   const Tooth tooth = teeth[size_t(k)];
-  const float start = k > 0 ? teeth[size_t(k) - 1].end : 0, middle = (start + tooth.end) / 2,
-              half = (tooth.end - start) / 2, u = (ax - middle) / half, u2 = u * u;
+  const float start = k > 0 ? end_of(k - 1) : 0, middle = (start + end_of(k)) / 2,
+              half = (end_of(k) - start) / 2, u = (ax - middle) / half, u2 = u * u;
   const float away = (py - row.edge) * (row.upper ? -1.f : 1.f) / row.height;
   // Edges are round when they are young, and worn, uneven and tilted later.
-  const float worn = (.018f + .04f * age) * own(0) + (.015f + .03f * age) * own(1) * u;
-  const float d = away - tooth.shorter - (row.upper ? UPPER_CURVE : LOWER_CURVE) * ax * ax - worn -
-                  tooth.pointed * (1 - .5f * age) * std::abs(u) -
-                  (row.upper && k < 2 ? .09f : .05f) * (1 - .5f * age) * u2 * u2;
+  const float worn = (.018f + .04f * age) * differs(0) + (.015f + .03f * age) * differs(1) * u;
+  const float shorter = tooth.shorter - (row.upper && k == 1 ? LEVEL * own.level : 0),
+              curve = (row.upper ? UPPER_CURVE : LOWER_CURVE) - FLAT * own.flat,
+              pointed = tooth.pointed - (k == 2 ? BLUNT * own.blunt : 0);
+  const float d =
+      away - shorter - curve * ax * ax - worn - pointed * (1 - .5f * age) * std::abs(u) -
+      ((row.upper && k < 2 ? .09f : .05f) - SQUARE * own.square) * (1 - .5f * age) * u2 * u2;
   const float alpha = smoothstep(-.06f, .08f, d) * smoothstep(1.06f, .86f, ax);
   if (alpha <= 0) {
     return {{0, 0, 0}, 0};
@@ -106,14 +122,16 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
                               : .05f) *
                     (1 - .4f * age) * (1 - .5f * smoothstep(WHITE[0], WHITE[1], float(t.y)));
   const float fall = std::exp(-(row.upper ? UPPER_FALL : LOWER_FALL) * std::pow(ax, FALL_POWER));
-  const float shade = fall *
-                      (1 - .07f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
-                       (.035f + .03f * age) * own(2) + wet * std::exp(-shine * shine - low * low)) *
-                      (1 - gap * std::exp(-g * g));
+  const float shade =
+      fall *
+      (1 - .07f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
+       (.035f + .03f * age) * differs(2) + wet * std::exp(-shine * shine - low * low)) *
+      (1 - gap * (1 + GAPS * own.gaps) * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   // Enamel becomes thinner: what is below it is darker and yellower.
-  const float old = 1 - .14f * age, colour = (float(t.y) - 16) / 200 * tinted(model.asset),
-              yellow = colour * age * fall, red = colour * (1 - fall);
+  const float old = (1 - .14f * age) * (1 + LIGHT * own.light),
+              colour = (float(t.y) - 16) / 200 * tinted(model.asset), yellow = colour * age * fall,
+              red = colour * (1 - fall);
   const float tone = mix(shade, 1, SHADE_COLOUR);
   // Thin at its edge, the enamel shows the dark behind it.
   const float clear = (row.upper ? .14f : .20f) * smoothstep(.16f, 0, d);
@@ -205,6 +223,9 @@ void sharpen(Layer& layer, float amount) {
  */
 constexpr float WIDE_MOUTH = .6f, NARROWER = .6f;
 
+/** Vertices of the FaceMesh topology. */
+constexpr int CHEEK_LEFT = 234, CHEEK_RIGHT = 454;
+
 /** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
@@ -248,30 +269,28 @@ struct Growth {
  * of teenagers and adults measured 1.04 and .73 at least, MakeHuman's baby 1.01 and .71.
  */
 constexpr Growth BY_EYES{1.f, 1.04f}, BY_WIDTH{.705f, .73f};
-/** Vertices of the FaceMesh topology. */
-constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, CHEEK_LEFT = 234, CHEEK_RIGHT = 454;
 
-/** @returns the distance between two landmarks, pixels, 1 at least */
-float span(const Asset& asset, int from, int to) {
-  const Point a = asset.landmark(from), b = asset.landmark(to);
-  return std::max(1.f, std::hypot(b.x - a.x, b.y - a.y));
-}
+/** How much more of the upper teeth the lip leaves free at most, share of the face's height. */
+constexpr float SHOWN = .007f;
 
 }  // namespace
 
 float biting_edge(const Model& model, bool upper) {
   // With age the upper lip covers more of the teeth, and the lower one less.
   const float age = model.grade.age;
-  return upper ? .029f - .015f * age : -.006f - .006f * age;
+  const float shown = SHOWN * model.dentition.shown;
+  return upper ? .029f - .015f * age + shown : -.006f - .006f * age;
 }
 
 void build_teeth(Model& model) {
   const Asset& asset = model.asset;
   const auto grown = [&](Growth growth, int left, int right) {
-    return smoothstep(growth.baby, growth.child, model.face_height / span(asset, left, right));
+    const float span = std::max(1.f, distance(asset.landmark(left), asset.landmark(right)));
+    return smoothstep(growth.baby, growth.child, model.face_height / span);
   };
   model.teeth =
       std::max(grown(BY_EYES, EYE_LEFT, EYE_RIGHT), grown(BY_WIDTH, CHEEK_LEFT, CHEEK_RIGHT));
+  model.dentition = dentition_of(model);
   model.teeth_upper = painted(model, true);
   model.teeth_lower = painted(model, false);
 }
