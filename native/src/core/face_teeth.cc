@@ -111,20 +111,20 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   }
   // Teeth touch in their middle. The gaps are deeper at the gum and where their corners are round.
   const float g = (1 - std::abs(u)) * half * side / row.line,
-              gap = (k < 2 ? .07f : .05f) + .03f * age +
-                    (k < 2 ? .09f : .05f) * smoothstep(.30f, 0, d) +
-                    .05f * smoothstep(.4f, .8f, away);
+              gap = (k < 2 ? .14f : .10f) + .06f * age +
+                    (k < 2 ? .18f : .10f) * smoothstep(.30f, 0, d) +
+                    .10f * smoothstep(.4f, .8f, away);
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // A wet highlight down each tooth, clearest on one.
   const float shine = (u + .25f) / .30f, low = (d - .38f) / .26f,
-              wet = (k == 0   ? (x < 0 ? .20f : .145f)
-                     : k == 1 ? .09f
-                              : .05f) *
+              wet = (k == 0   ? (x < 0 ? .33f : .24f)
+                     : k == 1 ? .15f
+                              : .08f) *
                     (1 - .4f * age) * (1 - .5f * smoothstep(WHITE[0], WHITE[1], float(t.y)));
   const float fall = std::exp(-(row.upper ? UPPER_FALL : LOWER_FALL) * std::pow(ax, FALL_POWER));
   const float shade =
       fall *
-      (1 - .07f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
+      (1 - .14f * std::abs(u) * u2 - .05f * u - .22f * clamp01(away - .6f) +
        (.035f + .03f * age) * differs(2) + wet * std::exp(-shine * shine - low * low)) *
       (1 - gap * (1 + GAPS * own.gaps) * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);

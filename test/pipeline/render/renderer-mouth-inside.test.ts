@@ -232,7 +232,7 @@ describe('the inside of the mouth', () => {
       const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
       const { picture } = canvas.show(VISEMES.aa);
       return Array.from({ length: 20 * 12 }, (_, i) => {
-        const [x, y] = [246 + (i % 20), 322 + Math.floor(i / 20)];
+        const [x, y] = [246 + (i % 20), 326 + Math.floor(i / 20)];
         return picture[y * SIZE + x]!;
       });
     };
