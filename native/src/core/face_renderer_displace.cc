@@ -14,7 +14,7 @@ constexpr float BREATH_LIFT = 1.6f;  // pixels at 512x512
 // Shares of the face's height.
 constexpr float BROW_LIFT = .036f, FROWN = .024f, CHEEK_LIFT = .022f;
 // Shares of that of the cheeks: spread lips raise them, round ones and the jaw lower them.
-constexpr float BY_SPREAD = 1.5f, BY_ROUND = .5f, BY_JAW = .8f;
+constexpr float BY_SPREAD = 3, BY_ROUND = 1.5f, BY_JAW = 2.5f;
 
 // Largest displacement of a node by the head's pose, pixels at 512x512.
 constexpr float HEAD_MARGIN = 32;
