@@ -1,5 +1,6 @@
 #include "core/face_dentition.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -9,14 +10,17 @@
 namespace mouthpiece::face {
 namespace {
 
-/** Vertices of the FaceMesh topology: ends of the distances that are compared with the eyes'. */
-constexpr std::array<std::array<int, 2>, 4> SPANS{
-    {{234, 454}, {129, 358}, {133, 362}, {MOUTH_LEFT, MOUTH_RIGHT}}};
+/** Ends of the distances that are compared with that of the eyes. */
+constexpr std::array<std::array<int, 2>, 4> SPANS{{{CHEEK_LEFT, CHEEK_RIGHT},
+                                                   {NOSTRIL_LEFT, NOSTRIL_RIGHT},
+                                                   {INNER_EYE_LEFT, INNER_EYE_RIGHT},
+                                                   {MOUTH_LEFT, MOUTH_RIGHT}}};
 /**
- * Proportions differ by some hundredths from face to face. Each turns the phase of a property by
- * these radians at least, times their difference, and up to seven times as much.
+ * Radians by which a proportion of 1 turns the phase of a property: at least, and in so many steps
+ * more for some. Proportions differ by some hundredths from face to face.
  */
-constexpr float TURN = 40, MORE = 17;
+constexpr float TURN = 40, STEP = 17;
+constexpr size_t STEPS = 7;
 /** Radians between the phases of properties. */
 constexpr float APART = 2.4f;
 
@@ -36,7 +40,7 @@ Dentition dentition_of(const Model& model) {
   const auto signed_property = [&](size_t which) {
     float phase = APART * float(which);
     for (size_t i = 0; i < proportions.size(); i++) {
-      phase += (TURN + MORE * float((3 * which + 5 * i) % 7)) * proportions[i];
+      phase += (TURN + STEP * float((3 * which + 5 * i) % STEPS)) * proportions[i];
     }
     return std::sin(phase);
   };

@@ -89,7 +89,7 @@ void fill(Layer& layer, const EyeView& view, const Function& colour) {
 void put(uint8_t* out, const Colour& colour, float alpha) {
   const float values[4] = {colour.y, colour.u, colour.v, 255 * alpha};
   for (size_t c = 0; c < 4; c++) {
-    out[c] = uint8_t(std::clamp(values[c] + .5f, 0.f, 255.f));
+    out[c] = to_byte(values[c]);
   }
 }
 

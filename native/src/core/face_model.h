@@ -22,6 +22,10 @@ namespace mouthpiece::face {
 inline float clamp01(float x) {
   return x > 0 ? (x < 1 ? x : 1.f) : 0.f;
 }
+/** The nearest byte. */
+inline uint8_t to_byte(float value) {
+  return uint8_t(std::clamp(value + .5f, 0.f, 255.f));
+}
 inline float mix(float a, float b, float t) {
   return a + (b - a) * t;
 }

@@ -2,8 +2,10 @@
 // of the lips. Shares were chosen by eye on the default faces.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/face_mouth_interior.h"
+#include "core/face_tongue.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -30,6 +32,11 @@ constexpr float LIP_SAMPLE = .30f;
  */
 constexpr std::array<float, 2> TONGUE_FRONT{.76f, 1.05f};
 constexpr float BEHIND_LIP = .78f;
+
+/** @returns how wet the lower lip's inside is: -.1 to 1.1. @param x in face heights */
+float wet_spots(float x) {
+  return .5f + .6f * std::sin(61 * x + 1.3f) * std::sin(23 * x + .4f);
+}
 
 Colour colour_of(Yuv c) {
   return {float(c.y), float(c.u), float(c.v)};
@@ -64,6 +71,7 @@ Colour cavity_of(const Model& model) {
 MouthInterior::MouthInterior(const Model& model)
     : model_(model),
       columns_(size_t(model.contours.count)),
+      relief_(tongue_relief()),
       cavity_(cavity_of(model)),
       tongue_(colour_of(model.asset.tints.tongue)),
       tinted_(tinted(model.asset)),
@@ -73,6 +81,10 @@ MouthInterior::MouthInterior(const Model& model)
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]),
       contrast_((235 - model.grade.black) / (235 - 16)) {
+  const Contours& c = model.contours;
+  for (int i = 0; i < c.count; i++) {
+    wet_.push_back(wet_spots((c.left + float(i) - c.centre) / fh_));
+  }
   sample_lips();
   const float lip = (lower_inside_.y - 16) / LOWER_INSIDE;
   tongue_front_ = std::clamp(BEHIND_LIP * lip / std::max(1.f, tongue_.y - 16), TONGUE_FRONT[0],

@@ -122,11 +122,6 @@ constexpr float UPPER_TURNED = .011f, LOWER_TURNED = .016f;
 constexpr float STEEPEST_EDGE = 6;
 /** Share of their light that the lips' insides lose at the ends of the opening. */
 constexpr float DARK_ENDS = .4f;
-/** @returns how wet the lower lip's inside is: -.1 to 1.1. @param x in face heights */
-float wet_spots(float x) {
-  return .5f + .6f * std::sin(61 * x + 1.3f) * std::sin(23 * x + .4f);
-}
-
 /** Four columns' values of a kind: from a vector per column to a vector per value. */
 std::array<F4, LANES> transposed(F4 a, F4 b, F4 c, F4 d) {
   const F4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
@@ -228,10 +223,10 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
       .depth =
           F4{.94f * smoothstep(.90f, .25f, r),
              std::clamp(.5f + .5f * off / (TONGUE * c.half_width), 0.f, 1.f) * RELIEF_COLUMNS,
-             f.wet,
+             f.lip_wet * clamp01(1 - LIP_WET_ENDS * r2) * wet_[i],
              (1 - (.55f + .10f * f.hood) * r2 * r2) * (1 - BITE_SIDES * f.bite * r2) * f.ambient},
       .rim = F4{rim(f.upper_rim, &Mouth::Column::y_top), rim(f.lower_rim, &Mouth::Column::y_bottom),
-                f.lip_wet * clamp01(1 - LIP_WET_ENDS * r2) * wet_spots(off / fh_), 0},
+                0, 0},
       .lips = F4{mix(16, lips.upper, lit), mix(16, lips.lower, lit), 1 / reach,
                  1 / std::min(.024f * fh_, .35f * gap)},
   };
@@ -251,7 +246,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                       columns[3]->*field);
   };
   const F4 gap = max(bottom - top, splat(1)), below_top = y - top, above_bottom = bottom - y;
-  const auto [throat, relief_column, shine, light] = column(&Column::depth);
+  const auto [throat, relief_column, lip_shine, light] = column(&Column::depth);
 
   // The throat is dark. Round it are the palate and the cheeks' flesh.
   const F4 high = below_top / gap - THROAT_HEIGHT;
@@ -266,9 +261,8 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     const F4 way = down * rate, along = clamp01(way), past = max(way - 1, splat(0)),
              lit = max(along * along * (3 - 2 * along) - TONGUE_ROUND * past, splat(0)),
              edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
-    const BilinearTaps<4> relief(tongue_relief().pixels.data(), TongueRelief::WIDTH,
-                                 TongueRelief::HEIGHT, relief_column,
-                                 clamp01(way / TongueRelief::LAST) * RELIEF_ROWS);
+    const BilinearTaps<4> relief(relief_.pixels.data(), TongueRelief::WIDTH, TongueRelief::HEIGHT,
+                                 relief_column, clamp01(way / TongueRelief::LAST) * RELIEF_ROWS);
     const F4 form = 1 + detail_ * (relief(TongueRelief::LIGHT) / 128 - 1);
     c = over<CHANNELS>(
         c,
@@ -277,7 +271,7 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                       dark_),
         tongue * edge);
     if constexpr (CHANNELS == Channels::luma) {
-      c.y += shine * relief(TongueRelief::SHINE) / 255;
+      c.y += f.wet * relief(TongueRelief::SHINE) / 255;
     }
   }
 
@@ -308,11 +302,10 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
                     dark_);
 
   // The lips turn inwards: their wet insides fade into what lies behind.
-  const auto [upper_height, lower_height, lip_shine, none] = column(&Column::rim);
-  const F4 in_upper = 1 - clamp01(below_top * upper_height),
-           in_lower = 1 - clamp01(above_bottom * lower_height),
+  const auto rims = column(&Column::rim);
+  const F4 in_upper = 1 - clamp01(below_top * rims[0]),
+           in_lower = 1 - clamp01(above_bottom * rims[1]),
            upper_alpha = INSIDE_OPACITY * in_upper * (1 + f.upper_bulge * (1 - in_upper)),
-
            lower_alpha = INSIDE_OPACITY * in_lower * (1 + f.lower_bulge * (1 - in_lower));
   if constexpr (CHANNELS == Channels::luma) {
     const F4 from_line = (in_lower - LIP_WET_AT) / LIP_WET_WIDTH;

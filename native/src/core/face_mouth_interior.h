@@ -10,6 +10,8 @@
 
 namespace mouthpiece::face {
 
+struct TongueRelief;
+
 enum class Channels { luma, chroma };
 
 /**
@@ -89,9 +91,10 @@ class MouthInterior {
   /** Values that are constant along a column of the mouth's coordinates, four by four. */
   struct Column {
     F4 tongue;  // opacity, y of the upper edge, 1 / (distance from there to its front), light
-    F4 depth;   // how dark the throat is; column of the tongue's relief, its shine (luma); light
-    F4 rim;  // 1 / (height of the upper and of the lower lip's inside), shine of this one (luma); 0
-    F4 lips;  // Y of the upper and of the lower; 1 / (reach of the shadow of each)
+    F4 depth;   // how dark the throat is; column of the tongue's relief; the lower lip's shine
+                // (luma); light
+    F4 rim;     // 1 / (height of the upper and of the lower lip's inside)
+    F4 lips;    // Y of the upper and of the lower; 1 / (reach of the shadow of each)
   };
   /** Luma of the lips' insides in a column of the neutral picture. */
   struct Lips {
@@ -108,6 +111,8 @@ class MouthInterior {
   std::vector<Column> columns_;
   int first_ = 0, last_ = 0;  // the columns that `prepare` has set
   std::vector<Lips> lips_;
+  std::vector<float> wet_;  // of each column: how wet the lower lip's inside is
+  const TongueRelief& relief_;
   const Colour cavity_, tongue_;
   const float tinted_;  // 0 for a black and white picture, 1 for one in colour
   const Colour dark_;   // where no light comes

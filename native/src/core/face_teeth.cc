@@ -144,10 +144,6 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
           alpha};
 }
 
-uint8_t byte(float value) {
-  return uint8_t(std::clamp(value + .5f, 0.f, 255.f));
-}
-
 template <class Source>
 Layer make_layer(const Model& model, Source source) {
   const Contours& c = model.contours;
@@ -167,10 +163,10 @@ Layer make_layer(const Model& model, Source source) {
         first = std::min(first, y);
         last = y;
       }
-      out[0] = byte(s.colour.y);
-      out[1] = byte(s.colour.u);
-      out[2] = byte(s.colour.v);
-      out[3] = byte(s.a * 255);
+      out[0] = to_byte(s.colour.y);
+      out[1] = to_byte(s.colour.u);
+      out[2] = to_byte(s.colour.v);
+      out[3] = to_byte(s.a * 255);
     }
   }
   // Transparent rows above and below cost time in each frame. One is kept for interpolation.
@@ -211,8 +207,8 @@ void sharpen(Layer& layer, float amount) {
       }
       const float luma = at(0, 0)[0], alpha = float(at(0, 0)[3]) / 255;
       uint8_t* to = layer.yuva.data() + (size_t(y) * size_t(layer.width) + size_t(x)) * 4;
-      to[0] = byte(alpha > 0 ? luma + SHARPENED * amount * (luma - sum / mass) : luma);
-      to[3] = byte(255 * mix(alpha, smoothstep(.15f, .85f, alpha), amount));
+      to[0] = to_byte(alpha > 0 ? luma + SHARPENED * amount * (luma - sum / mass) : luma);
+      to[3] = to_byte(255 * mix(alpha, smoothstep(.15f, .85f, alpha), amount));
     }
   }
 }
@@ -222,9 +218,6 @@ void sharpen(Layer& layer, float amount) {
  * mouth, in distances between the eyes, their width follows this power of its inverse.
  */
 constexpr float WIDE_MOUTH = .6f, NARROWER = .6f;
-
-/** Vertices of the FaceMesh topology. */
-constexpr int CHEEK_LEFT = 234, CHEEK_RIGHT = 454;
 
 /** Paints with nine samples per pixel, so that edges are as soft as the portrait's. */
 Layer painted(const Model& model, bool upper) {

@@ -51,7 +51,6 @@ float height(float x, float row) {
 TongueRelief make() {
   TongueRelief relief;
   constexpr float STEP = .012f;
-  const auto byte = [](float value) { return uint8_t(std::clamp(value + .5f, 0.f, 255.f)); };
   uint8_t* out = relief.pixels.data();
   for (int j = 0; j < TongueRelief::HEIGHT; j++) {
     for (int i = 0; i < TongueRelief::WIDTH; i++, out += TongueRelief::CHANNELS) {
@@ -63,8 +62,8 @@ TongueRelief make() {
                           BY_DEPTH * std::min(0.f, height(x, row));
       const float aside = (DOME * x - across) / SHINE_ACROSS,
                   ahead = (BEND * (row - SHINING_ROW) - along) / SHINE_ALONG;
-      out[TongueRelief::LIGHT] = byte(128 * light);
-      out[TongueRelief::SHINE] = byte(255 * std::exp(-aside * aside - ahead * ahead));
+      out[TongueRelief::LIGHT] = to_byte(128 * light);
+      out[TongueRelief::SHINE] = to_byte(255 * std::exp(-aside * aside - ahead * ahead));
     }
   }
   return relief;

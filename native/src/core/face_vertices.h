@@ -22,6 +22,8 @@ inline constexpr std::array RIGHT_BROW{300, 293, 334, 296, 336, 276, 283, 282, 2
 inline constexpr std::array LEFT_LID{33, 246, 161, 160, 159, 158, 157, 173, 133};
 inline constexpr std::array RIGHT_LID{362, 398, 384, 385, 386, 387, 388, 466, 263};
 inline constexpr int EYE_LEFT = 33, EYE_RIGHT = 263, BRIDGE = 168, CHIN = 152, NOSE_BASE = 2,
-                     MOUTH_LEFT = 61, MOUTH_RIGHT = 291, INNER_LEFT = 78, INNER_RIGHT = 308;
+                     MOUTH_LEFT = 61, MOUTH_RIGHT = 291, INNER_LEFT = 78, INNER_RIGHT = 308,
+                     CHEEK_LEFT = 234, CHEEK_RIGHT = 454, NOSTRIL_LEFT = 129, NOSTRIL_RIGHT = 358,
+                     INNER_EYE_LEFT = 133, INNER_EYE_RIGHT = 362;
 
 }  // namespace mouthpiece::face
