@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { TestBrowser } from '../harness/browser.ts';
 import { openBrowser } from '../harness/shared-browser.ts';
 import {
+  type Correlation,
   closestLips,
   findMouth,
   firstMotion,
@@ -21,7 +22,6 @@ import { type Speech, synthesize } from '../harness/speech.ts';
 import { sleep } from '../../src/base/time.ts';
 
 // What viewers do not notice: EBU R37 (40 ms ahead, 60 behind) and ITU-R BT.1359, tightened.
-// Chromium's playout and the fit of loudness to the mouth spread by -11 to 16 ms over runs.
 const MAX_SOUND_AHEAD_MS = 20;
 const MAX_SOUND_BEHIND_MS = 25;
 
@@ -29,10 +29,37 @@ const MAX_SOUND_BEHIND_MS = 25;
 const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
 
 /**
- * Recordings until the browser leaves the sound alone. That our own clocks agree is shown without a
- * browser in media-clock.test.ts.
+ * Recordings until the browser leaves the sound alone and plays it in time. Chromium settles on
+ * another playout delay in each session: of twenty, the sound was 3 to 23 ms ahead, as its own
+ * estimate of the two playout times told. So the middle of three decides where the first is out of
+ * bounds. That our own clocks agree is shown without a browser in media-clock.test.ts.
  */
 const MAX_ATTEMPTS = 3;
+
+/** How late the sound is behind the lips in one recording, measured in two ways. */
+interface Sync {
+  readonly byLoudness: Correlation;
+  readonly byWords: Correlation;
+  /** The browser's own estimate, in milliseconds. */
+  readonly estimateMs: number;
+  readonly steady: boolean;
+}
+
+const isTogether = ({ byLoudness, byWords }: Sync): boolean =>
+  [byLoudness, byWords].every(
+    ({ lagMs }) =>
+      lagMs >= -MAX_SOUND_AHEAD_MS * patience() && lagMs <= MAX_SOUND_BEHIND_MS * patience(),
+  );
+
+/** The steady recordings, or all where the browser never left the sound alone, earliest sound first. */
+function inOrder(all: readonly Sync[]): Sync[] {
+  const steady = all.filter((one) => one.steady);
+  return (steady.length > 0 ? steady : [...all]).sort(
+    (a, b) => a.byLoudness.lagMs - b.byLoudness.lagMs,
+  );
+}
+
+const middleOf = (sorted: readonly Sync[]): Sync => sorted[Math.floor((sorted.length - 1) / 2)]!;
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -54,7 +81,7 @@ for (const codec of ['vp8', 'h264'] as const) {
     let probe: Probe;
     let recording: Recording;
     let stats: any;
-    let steady = false;
+    const syncs: Sync[] = [];
     let connectMs = 0;
     let mouth: MouthRegion;
     /** On the page's clock: everything flows, speech was sent, it is over, the recording ends. */
@@ -63,19 +90,33 @@ for (const codec of ['vp8', 'h264'] as const) {
     beforeAll(async () => {
       speech = await synthesize(SENTENCE);
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-        await record();
-        if (steady) {
+        const steady = await record();
+        mouth = findMouth(
+          recording,
+          { fromMs: at.speak, toMs: at.silent },
+          { fromMs: at.flowing, toMs: at.sent },
+        );
+        syncs.push(measureSync(steady));
+        const sorted = inOrder(syncs);
+        // Of two there is no middle.
+        if (steady && sorted.length % 2 === 1 && isTogether(middleOf(sorted))) {
           break;
         }
       }
-      mouth = findMouth(
-        recording,
-        { fromMs: at.speak, toMs: at.silent },
-        { fromMs: at.flowing, toMs: at.sent },
-      );
     });
 
-    async function record(): Promise<void> {
+    function measureSync(steady: boolean): Sync {
+      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
+      return {
+        byLoudness: soundBehindLips(recording, mouth, at.sent, at.silent),
+        byWords: closestLips(recording, mouth, speech, heardMs),
+        estimateMs: stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp,
+        steady,
+      };
+    }
+
+    /** @returns whether the browser left the sound as it was sent */
+    async function record(): Promise<boolean> {
       probe = await Probe.open(browser, server);
       ({ connectMs } = await probe.connect({ codec }));
       await sleep(700); // the first second's picture is still being refined by the encoder
@@ -85,13 +126,14 @@ for (const codec of ['vp8', 'h264'] as const) {
       at.sent = await probe.send(speech.pcm);
       at.speak = (await probe.waitFor('speak', at.sent)).atMs;
       at.silent = (await probe.waitFor('silent', at.sent)).atMs;
-      steady = isSoundSteady(before, await probe.stats());
+      const steady = isSoundSteady(before, await probe.stats());
       await sleep(2500);
       stats = await probe.stats();
       recording = await probe.take();
       at.end = recording.nowMs;
       await probe.command('close');
       await probe.page.close();
+      return steady;
     }
 
     test('uses the codec that was asked for, at 512x512', () => {
@@ -189,18 +231,15 @@ for (const codec of ['vp8', 'h264'] as const) {
     });
 
     test('keeps sound and lips together', () => {
-      const heardMs = recording.soundStartMs + locate(recording.sound, speech.pcm).sample / 16;
-      const byLoudness = soundBehindLips(recording, mouth, at.sent, at.silent);
-      const byWords = closestLips(recording, mouth, speech, heardMs);
-      const estimateMs =
-        stats.video.estimatedPlayoutTimestamp - stats.audio.estimatedPlayoutTimestamp;
-      console.info(
-        `sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms ` +
-          `(r ${byLoudness.correlation.toFixed(2)}); by what was ` +
-          `said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the ` +
-          `browser's own estimate ${estimateMs.toFixed(0)} ` +
-          `ms${steady ? '' : ' (never steady)'}`,
-      );
+      for (const { byLoudness, byWords, estimateMs, steady } of syncs) {
+        console.info(
+          `sound behind lips, by loudness: ${byLoudness.lagMs.toFixed(1)} ms ` +
+            `(r ${byLoudness.correlation.toFixed(2)}); by what was ` +
+            `said: ${byWords.lagMs.toFixed(1)} ms (r ${byWords.correlation.toFixed(2)}); the ` +
+            `browser's own estimate ${estimateMs.toFixed(0)} ms${steady ? '' : ' (not steady)'}`,
+        );
+      }
+      const { byLoudness, byWords } = middleOf(inOrder(syncs));
       for (const { lagMs, correlation } of [byLoudness, byWords]) {
         assert.ok(
           correlation > 0.5,
