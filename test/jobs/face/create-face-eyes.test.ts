@@ -121,6 +121,17 @@ test('eyes with dark make-up blink', async () => {
   assert.ok(!warnings.includes('EYES_HIDDEN'));
 });
 
+test('eyes in the shade of a lamp aside blink', async () => {
+  const shade =
+    '<defs><linearGradient id="shade"><stop offset=".47" stop-color="#140c08" stop-opacity="0"/>' +
+    '<stop offset=".53" stop-color="#140c08" stop-opacity=".68"/></linearGradient></defs>' +
+    '<rect width="1024" height="1024" fill="url(#shade)"/>';
+  for (const id of ['ava', 'noah', 'priya']) {
+    const { warnings } = await create(await drawnOver(id, shade));
+    assert.ok(!warnings.includes('EYES_HIDDEN'), id);
+  }
+});
+
 test('a portrait with closed eyes keeps them closed, with a warning', async () => {
   for (const id of ['noah', 'priya'] as const) {
     const open = await create(portraitOf(id));

@@ -2,20 +2,31 @@
 // blink.
 import { type Lab, labAt, lumaAt, median, quantile } from '../imaging/colour.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
-import { CHEEKS, type EyeIndices, type Landmarks, px, py } from '../detect/landmarks.ts';
+import {
+  CHEEKS,
+  type EyeIndices,
+  LEFT_EYE,
+  type Landmarks,
+  px,
+  py,
+  RIGHT_EYE,
+} from '../detect/landmarks.ts';
 import { eyePixels, lidMargins } from './eye-contours.ts';
 
 /**
- * Dark glasses: luma limits as a share of the cheeks' luma, for the skin round the eye and for the
- * eye. Measured: behind dark glasses, with or without glare, the eye's median is 0.15 at most; open
- * eyes with make-up have 0.33 at least.
+ * Dark glasses: luma limits as a share of the luma of the cheek below, for the skin round the eye, for
+ * that under it, and for the eye. Measured behind dark glasses, with or without glare: the skin under
+ * the eye has 0.16 at most, and the eye's median is 0.15 at most, in one of the two eyes at least. Eyes
+ * that are seen, some of them in the shade of a lamp aside, with make-up, or through glasses: 0.41 at
+ * least for the skin under them, and 0.08 at least for the eye.
  */
 const HIDDEN_SURROUND_LUMA = 0.42;
+const HIDDEN_UNDER_LUMA = 0.3;
 const HIDDEN_EYE_LUMA = 0.28;
 
 /**
- * Whether dark glasses hide the eye: the skin round it is far darker than the cheeks, and the eye
- * is no lighter. Make-up darkens the lids alone, not the eye.
+ * Whether dark glasses hide the eye: the skin round it is far darker than the cheek of its side, that
+ * under it too, and the eye is no lighter. Make-up darkens the lids alone, and shade the cheek as well.
  */
 export function isEyeHidden(image: RgbImage, points: Landmarks, eye: EyeIndices): boolean {
   const luma = (index: number): number =>
@@ -24,13 +35,19 @@ export function isEyeHidden(image: RgbImage, points: Landmarks, eye: EyeIndices)
       clamp(Math.round(py(points, index)), 0, image.height - 1) * image.width +
         clamp(Math.round(px(points, index)), 0, image.width - 1),
     );
-  const cheek = median(CHEEKS.map(luma));
-  const surround = median([...eye.under, ...eye.crease].map(luma));
+  const isBelow = (index: number): boolean =>
+    Math.abs(px(points, index) - px(points, eye.outer)) <
+    Math.abs(px(points, index) - px(points, other(eye).outer));
+  const cheek = median(CHEEKS.filter(isBelow).map(luma));
+  const under = eye.under.map(luma);
   return (
-    surround < HIDDEN_SURROUND_LUMA * cheek &&
+    median(under) < HIDDEN_UNDER_LUMA * cheek &&
+    median([...under, ...eye.crease.map(luma)]) < HIDDEN_SURROUND_LUMA * cheek &&
     median(eyePixels(image, points, eye).map((i) => lumaAt(image, i))) < HIDDEN_EYE_LUMA * cheek
   );
 }
+
+const other = (eye: EyeIndices): EyeIndices => (eye === LEFT_EYE ? RIGHT_EYE : LEFT_EYE);
 
 /**
  * Closed eyes: limits of the colour distance (CIE 1976) between the area of the opening and the
