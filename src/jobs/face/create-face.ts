@@ -2,7 +2,7 @@
 // patches that the renderer needs. Read createFace from top to bottom.
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
-import { DEFAULT_LOOK, type FaceLook } from '../../media/face-look.ts';
+import { DEFAULT_LOOK, type FaceLook, sizeOf } from '../../media/face-look.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type ComposedPicture, composePicture } from './compose-picture.ts';
 import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
@@ -10,7 +10,7 @@ import { decodeImage } from './imaging/decode.ts';
 import { withoutBars } from './imaging/letterbox.ts';
 import { exposureOf, lit } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
-import type { FaceWarning } from './face-error.ts';
+import { FaceError, type FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
 import { isEyeClosed, isEyeHidden } from './regions/eye-state.ts';
 import { Pyramid, type RgbImage } from './imaging/image.ts';
@@ -71,6 +71,9 @@ export async function createFace(
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
   const crop = cropWithHair(source, face);
+  if (crop.isCloseUp && !isSquare(look)) {
+    throw new FaceError('FACE_CUT_OFF');
+  }
   const warnings = [...faceWarnings, ...checkCrop(crop)];
   checkPerson(face);
   const closed = restMouth(crop.image, crop.points, crop.scale);
@@ -143,6 +146,8 @@ const isDefault = ({ size, framing, background }: FaceLook): boolean =>
   size === DEFAULT_LOOK.size &&
   framing === DEFAULT_LOOK.framing &&
   background === DEFAULT_LOOK.background;
+
+const isSquare = ({ size }: FaceLook): boolean => sizeOf(size).width === sizeOf(size).height;
 
 /** How large a head is in its picture, in units of the head in a crop. */
 const shrinkOf = (shown: ComposedPicture | undefined): number =>

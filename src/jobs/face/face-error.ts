@@ -19,7 +19,8 @@ export const FACE_ERRORS = {
     'The head is turned too far to the side, up or down. Use a portrait that looks towards the camera.',
   FACE_TILTED: 'The head is tilted too far. Rotate the picture so that the face is upright.',
   FACE_CUT_OFF:
-    'Part of the face lies outside the picture. Use one that shows the whole face, from forehead to chin.',
+    'Part of the face lies outside the picture. Use one that shows it from brows to chin, and the ' +
+    'whole head where the video is not square.',
   MOUTH_COVERED:
     'The mouth is covered or cannot be seen clearly. Use an upright portrait without a ' +
     'mask, hand or object in front of the mouth.',

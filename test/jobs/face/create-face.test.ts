@@ -6,7 +6,8 @@ import { patience } from '../../harness/machine.ts';
 import { createFace } from '../../../src/jobs/face/create-face.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
-import { assertSound, create, partsOf, rejects } from './face-checks.ts';
+import { DEFAULT_LOOK, type FaceLook } from '../../../src/media/face-look.ts';
+import { assertSound, at, create, partsOf, rejects } from './face-checks.ts';
 import {
   defaultPortrait,
   drawnOver,
@@ -91,6 +92,23 @@ test('accepts a face that is small in a large picture, and one that fills the pi
   );
   assert.ok(tight.warnings.includes('CROPPED'));
   assertSound(decodeFaceAsset(tight.asset));
+});
+
+test('a face whose forehead is cut off stays a close-up, and has no wide video', async () => {
+  const picture = await portrait('noah')
+    .extract({ left: 325, top: 300, width: 395, height: 440 })
+    .png()
+    .toBuffer();
+  const { warnings, asset } = await create(picture);
+  assert.ok(warnings.includes('CROPPED'));
+  const parts = decodeFaceAsset(asset);
+  const eyes = at(parts, 263)[0] - at(parts, 33)[0];
+  assert.ok(eyes > 0.5 * parts.width, `eyes ${eyes.toFixed(0)} px apart`);
+  assert.ok(at(parts, 152)[1] < parts.height, 'the chin is in the picture');
+  const edge = Math.max(...parts.matte.subarray(0, parts.width));
+  assert.ok(edge <= 8, `the upper edge follows the head by ${edge} of 255`);
+  const wide: FaceLook = { ...DEFAULT_LOOK, size: '1280x720' };
+  await assert.rejects(createFace(picture, { name: 'wide', look: wide }), { code: 'FACE_CUT_OFF' });
 });
 
 test('heads with a roll of up to 30 degrees are straightened', async () => {

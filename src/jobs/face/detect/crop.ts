@@ -1,6 +1,7 @@
 // Crops the head: a square of PICTURE_SIZE pixels with space round the head, nearly upright,
 // resampled once (Lanczos 3).
 import { PICTURE_SIZE } from '../../../media/picture.ts';
+import { isCloseUp } from './cut-off.ts';
 import type { DetectedFace } from './face-landmarker.ts';
 import { clamp, type Pyramid, type RgbImage, rgbImage, type Square } from '../imaging/image.ts';
 import { FACE_OVAL, LANDMARK_COUNT, type Landmarks, px, py, pz } from './landmarks.ts';
@@ -22,6 +23,8 @@ export interface Crop {
   readonly square: Square;
   /** Share of the crop that lies outside the picture and was continued, 0..1. */
   readonly inpaintedShare: number;
+  /** Whether the picture cuts off the forehead, or the sides of the face: nothing is continued. */
+  readonly isCloseUp: boolean;
 }
 
 /**
@@ -34,10 +37,12 @@ const LIFT = 0.035;
 /** Side of the crop for tall hair, in units of the face. */
 export const TALL_HAIR_ROOM = 2.3;
 /**
- * Least side that shows a whole head, in units of the face. A tighter picture is continued:
- * its edges are mirrored.
+ * Least side that shows a whole head, in units of the face. A tighter picture is continued: its edges
+ * are mirrored. Not one that cuts off the forehead, which nobody knows: that stays a close-up.
  */
 const MIN_ROOM = 1.5;
+/** Space below the chin, in units of the face. */
+const JAW_ROOM = 0.08;
 /** Roll that the crop keeps, radians: a head at a slight angle looks natural. */
 const KEPT_ROLL = (8 * Math.PI) / 180;
 /** The same where a turned square would not fit into the picture. */
@@ -73,6 +78,8 @@ export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CR
     room: square.side / Math.max(face.width, face.height),
     square,
     inpaintedShare: unknown / known.length,
+    isCloseUp:
+      isCloseUp(face, pyramid.image) && square.side < MIN_ROOM * Math.max(face.width, face.height),
   };
 }
 
@@ -90,10 +97,14 @@ function headSquare(
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
     const box = faceBox(face.points, angle);
     const extent = Math.max(box.right - box.left, box.bottom - box.top);
-    const side = clamp(Math.min(width, height), MIN_ROOM * extent, room * extent);
+    const isTight = isCloseUp(face, { width, height });
+    const least = isTight ? 0 : MIN_ROOM * extent;
+    const side = clamp(Math.min(width, height), least, room * extent);
     const u = (box.left + box.right) / 2;
     // Leave more space above than below: hair needs it, the neck does not.
-    const v = (box.top + box.bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
+    const middle = (box.top + box.bottom) / 2 - LIFT * side - ((room - CROP_ROOM) * extent) / 2;
+    // The jaw of a close-up needs space, too.
+    const v = isTight ? Math.max(middle, box.bottom + JAW_ROOM * extent - side / 2) : middle;
     // Move the square where the picture has space on the other side, rather than continue it; not
     // for the outer halves of the corners of a tilted one.
     const span = (side * (1 + Math.cos(tilt) + Math.abs(Math.sin(tilt)))) / 2;

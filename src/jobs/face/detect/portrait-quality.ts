@@ -1,13 +1,13 @@
 // Checks a portrait: which face to use, whether it can be animated, and what could be better about
 // it.
 import { type Crop, CROP_ROOM, MAX_ROLL, pictureTurn } from './crop.ts';
+import { isCutOff } from './cut-off.ts';
 import type { DetectedFace } from './face-landmarker.ts';
 import { edgeWidth, exposureOf, lit } from './exposure.ts';
 import { FaceError, type FaceErrorCode, type FaceWarning } from '../face-error.ts';
 import type { RgbImage } from '../imaging/image.ts';
 import {
   CHIN,
-  FACE_OVAL,
   FOREHEAD,
   LEFT_EYE,
   LEFT_SIDE,
@@ -87,7 +87,7 @@ export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): Cho
   if (face.width < MIN_FACE_WIDTH) {
     throw new FaceError('FACE_TOO_SMALL');
   }
-  if (outside(face, image) > 0.06) {
+  if (isCutOff(face, image)) {
     throw new FaceError('FACE_CUT_OFF');
   }
   return { face, warnings };
@@ -126,15 +126,6 @@ export function poseOf({ points, roll }: DetectedFace): { yaw: number; pitch: nu
   const pitch =
     Math.atan2(pz(points, CHIN) - pz(points, FOREHEAD), down(FOREHEAD, CHIN)) - LEVEL_PITCH;
   return { yaw, pitch };
-}
-
-/** Share of the face's outline landmarks outside the picture, 0..1. */
-function outside({ points }: DetectedFace, { width, height }: RgbImage): number {
-  const beyond = FACE_OVAL.filter(
-    (i) =>
-      px(points, i) < 0 || py(points, i) < 0 || px(points, i) > width || py(points, i) > height,
-  );
-  return beyond.length / FACE_OVAL.length;
 }
 
 /** Below this `bright` (luma, 0..255) noise is all that is left of a face. */

@@ -1,0 +1,51 @@
+// Faces that the edge of the picture cuts off: what of them must be seen.
+import type { DetectedFace } from './face-landmarker.ts';
+import type { RgbImage } from '../imaging/image.ts';
+import {
+  CHIN,
+  FACE_OVAL,
+  LEFT_EYE,
+  MOUTH_CORNERS,
+  NOSE_BASE,
+  px,
+  py,
+  RIGHT_EYE,
+} from './landmarks.ts';
+
+type Size = Pick<RgbImage, 'width' | 'height'>;
+
+/** What moves as a face speaks; of the lids, where they rise highest. */
+const SPEAKING = [
+  ...MOUTH_CORNERS,
+  NOSE_BASE,
+  CHIN,
+  ...[LEFT_EYE, RIGHT_EYE].flatMap(({ outer, inner, upper }) => [outer, inner, upper[3]!]),
+];
+/** Most of the outline of a face that may be cut off, share of its points. */
+const MOST_CUT = 0.3;
+
+/** An edge that is nearer to the outline than this touches the face, share of the face's height. */
+const TOUCHING = 0.05;
+
+const isInside = (
+  { points }: DetectedFace,
+  { width, height }: Size,
+  index: number,
+  margin = 0,
+): boolean =>
+  px(points, index) >= margin &&
+  py(points, index) >= margin &&
+  px(points, index) <= width - margin &&
+  py(points, index) <= height - margin;
+
+/** The share of the points of the face's outline that lie outside the picture, 0..1. */
+const outside = (face: DetectedFace, size: Size, margin = 0): number =>
+  FACE_OVAL.filter((index) => !isInside(face, size, index, margin)).length / FACE_OVAL.length;
+
+/** Whether too little of a face is in the picture to let it speak: a forehead may be missing. */
+export const isCutOff = (face: DetectedFace, size: Size): boolean =>
+  outside(face, size) > MOST_CUT || !SPEAKING.every((index) => isInside(face, size, index));
+
+/** Whether the edge of the picture cuts off the face, or touches it. */
+export const isCloseUp = (face: DetectedFace, size: Size): boolean =>
+  outside(face, size, TOUCHING * face.height) > 0;
