@@ -5,7 +5,8 @@ import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { DEFAULT_LOOK, type FaceLook, sizeOf } from '../../media/face-look.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type ComposedPicture, composePicture } from './compose-picture.ts';
-import { type Crop, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
+import { type Crop, CROP_ROOM, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
+import { isHeadCutOff } from './detect/cut-off.ts';
 import { decodeImage } from './imaging/decode.ts';
 import { withoutBars } from './imaging/letterbox.ts';
 import { exposureOf, lit } from './detect/exposure.ts';
@@ -70,10 +71,10 @@ export async function createFace(
   check();
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
-  const crop = cropWithHair(source, face);
-  if (crop.isCloseUp && !isSquare(look)) {
+  if (!isSquare(look) && isHeadCutOff(face, source.image)) {
     throw new FaceError('FACE_CUT_OFF');
   }
+  const crop = cropWithHair(source, face, isSquare(look));
   const warnings = [...faceWarnings, ...checkCrop(crop)];
   checkPerson(face);
   const closed = restMouth(crop.image, crop.points, crop.scale);
@@ -159,11 +160,13 @@ const shrinkOf = (shown: ComposedPicture | undefined): number =>
  * Crops the head. When hair covers a tenth of the four topmost rows of the crop, crops again with
  * more room.
  */
-function cropWithHair(source: Pyramid, face: DetectedFace): Crop {
-  const crop = cropFace(source, face);
+function cropWithHair(source: Pyramid, face: DetectedFace, mayBeClose: boolean): Crop {
+  const crop = cropFace(source, face, CROP_ROOM, mayBeClose);
   const mask = segmentHead(crop.image, crop.points)?.mask.data.subarray(0, 4 * PICTURE_SIZE);
   const hairAtTop = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
-  return hairAtTop > 0.1 * 4 * PICTURE_SIZE ? cropFace(source, face, TALL_HAIR_ROOM) : crop;
+  return hairAtTop > 0.1 * 4 * PICTURE_SIZE
+    ? cropFace(source, face, TALL_HAIR_ROOM, mayBeClose)
+    : crop;
 }
 
 /**

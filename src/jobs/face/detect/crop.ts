@@ -23,8 +23,6 @@ export interface Crop {
   readonly square: Square;
   /** Share of the crop that lies outside the picture and was continued, 0..1. */
   readonly inpaintedShare: number;
-  /** Whether the picture cuts off the forehead, or the sides of the face: nothing is continued. */
-  readonly isCloseUp: boolean;
 }
 
 /**
@@ -62,10 +60,18 @@ export const pictureTurn = (roll: number): number =>
 /**
  * Crops one face. A picture on its side or upside down is turned.
  * @param room side of the square in units of the face, as far as the picture has the space
+ * @param mayBeClose whether a face that the edges touch stays a close-up; the picture is continued
+ * otherwise
  */
-export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CROP_ROOM): Crop {
+export function cropFace(
+  pyramid: Pyramid,
+  face: DetectedFace,
+  room: number = CROP_ROOM,
+  mayBeClose = true,
+): Crop {
   const turn = pictureTurn(face.roll);
-  const square = headSquare(face, turn, room, pyramid.image);
+  const isTight = mayBeClose && isCloseUp(face, pyramid.image);
+  const square = headSquare(face, turn, room, isTight, pyramid.image);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) {
@@ -78,8 +84,6 @@ export function cropFace(pyramid: Pyramid, face: DetectedFace, room: number = CR
     room: square.side / Math.max(face.width, face.height),
     square,
     inpaintedShare: unknown / known.length,
-    isCloseUp:
-      isCloseUp(face, pyramid.image) && square.side < MIN_ROOM * Math.max(face.width, face.height),
   };
 }
 
@@ -88,6 +92,7 @@ function headSquare(
   face: DetectedFace,
   turn: number,
   room: number,
+  isTight: boolean,
   { width, height }: RgbImage,
 ): Square {
   const roll = face.roll - turn;
@@ -97,7 +102,6 @@ function headSquare(
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
     const box = faceBox(face.points, angle);
     const extent = Math.max(box.right - box.left, box.bottom - box.top);
-    const isTight = isCloseUp(face, { width, height });
     const least = isTight ? 0 : MIN_ROOM * extent;
     const side = clamp(Math.min(width, height), least, room * extent);
     const u = (box.left + box.right) / 2;

@@ -21,9 +21,11 @@ const SPEAKING = [
   CHIN,
   ...[LEFT_EYE, RIGHT_EYE].flatMap(({ outer, inner, upper }) => [outer, inner, upper[3]!]),
 ];
-/** Most of the outline of a face that may be cut off, share of its points. */
-const MOST_CUT = 0.3;
+/** How much of the outline of a face may be cut off, share of its points. */
+const CUT_SHARE = 0.3;
 
+/** The same where the picture is continued beyond its edges. */
+const CONTINUED_SHARE = 0.06;
 /** An edge that is nearer to the outline than this touches the face, share of the face's height. */
 const TOUCHING = 0.05;
 
@@ -44,7 +46,11 @@ const outside = (face: DetectedFace, size: Size, margin = 0): number =>
 
 /** Whether too little of a face is in the picture to let it speak: a forehead may be missing. */
 export const isCutOff = (face: DetectedFace, size: Size): boolean =>
-  outside(face, size) > MOST_CUT || !SPEAKING.every((index) => isInside(face, size, index));
+  outside(face, size) > CUT_SHARE || !SPEAKING.every((index) => isInside(face, size, index));
+
+/** Whether too much is cut off to continue the picture beyond its edges. */
+export const isHeadCutOff = (face: DetectedFace, size: Size): boolean =>
+  outside(face, size) > CONTINUED_SHARE;
 
 /** Whether the edge of the picture cuts off the face, or touches it. */
 export const isCloseUp = (face: DetectedFace, size: Size): boolean =>
