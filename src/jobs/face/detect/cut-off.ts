@@ -23,7 +23,6 @@ const SPEAKING = [
 ];
 /** How much of the outline of a face may be cut off, share of its points. */
 const CUT_SHARE = 0.3;
-
 /** The same where the picture is continued beyond its edges. */
 const CONTINUED_SHARE = 0.06;
 /** An edge that is nearer to the outline than this touches the face, share of the face's height. */
