@@ -111,6 +111,15 @@ test('a face whose forehead is cut off stays a close-up, and has no wide video',
   await assert.rejects(createFace(picture, { name: 'wide', look: wide }), { code: 'FACE_CUT_OFF' });
 });
 
+test('a picture that is too low for a whole head is not continued upwards', async () => {
+  const picture = await portrait('noah')
+    .extract({ left: 190, top: 270, width: 660, height: 520 })
+    .png()
+    .toBuffer();
+  const room = Number(decodeFaceAsset((await create(picture)).asset).meta.details['room']);
+  assert.ok(room > 1.1 && room < 1.4, `the crop is ${room} times as large as the face`);
+});
+
 test('heads with a roll of up to 30 degrees are straightened', async () => {
   for (const degrees of [-30, -15, 12, 30]) {
     assertSound(await partsOf(await tilted('mei', degrees)));

@@ -14,7 +14,7 @@ import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
 import { Pyramid } from '../../../src/jobs/face/imaging/image.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { create, rejects } from './face-checks.ts';
-import { drawnOver, portrait, portraitOf } from './portraits.ts';
+import { drawnOver, fixture, portrait, portraitOf } from './portraits.ts';
 
 /** A portrait under `gain` times as much light, with noise of a sensor (share of white). */
 async function underLight(id: string, gain: number, noise = 0): Promise<Buffer> {
@@ -59,6 +59,11 @@ test('a picture that lies on its side or upside down is turned, with a warning',
     await portrait('mei').rotate(135, { background: '#8a9096' }).png().toBuffer(),
     'FACE_TILTED',
   );
+});
+
+test('a head in three-quarter view is used, with a warning', async () => {
+  const { warnings } = await create(fixture('three-quarter.webp'));
+  assert.ok(warnings.includes('TURNED'), warnings.join());
 });
 
 test('a face in low light is used, its mouth and its open eyes are seen', async () => {

@@ -35,8 +35,8 @@ const LIFT = 0.035;
 /** Side of the crop for tall hair, in units of the face. */
 export const TALL_HAIR_ROOM = 2.3;
 /**
- * Least side that shows a whole head, in units of the face. A tighter picture is continued: its edges
- * are mirrored. Not one that cuts off the forehead, which nobody knows: that stays a close-up.
+ * Least side that shows a whole head, in units of the face. A narrower picture is continued: its edges
+ * are mirrored. Not one that is lower, or cuts off the forehead: nobody knows what was above.
  */
 const MIN_ROOM = 1.5;
 /** Space below the chin, in units of the face. */
@@ -60,8 +60,8 @@ export const pictureTurn = (roll: number): number =>
 /**
  * Crops one face. A picture on its side or upside down is turned.
  * @param room side of the square in units of the face, as far as the picture has the space
- * @param mayBeClose whether a face that the edges touch stays a close-up; the picture is continued
- * otherwise
+ * @param mayBeClose whether a face that the edges touch, or a low picture, stays a close-up; the
+ * picture is continued otherwise
  */
 export function cropFace(
   pyramid: Pyramid,
@@ -70,8 +70,7 @@ export function cropFace(
   mayBeClose = true,
 ): Crop {
   const turn = pictureTurn(face.roll);
-  const isTight = mayBeClose && isCloseUp(face, pyramid.image);
-  const square = headSquare(face, turn, room, isTight, pyramid.image);
+  const square = headSquare(face, turn, room, mayBeClose, pyramid.image);
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) {
@@ -92,9 +91,10 @@ function headSquare(
   face: DetectedFace,
   turn: number,
   room: number,
-  isTight: boolean,
+  mayBeClose: boolean,
   { width, height }: RgbImage,
 ): Square {
+  const isTight = mayBeClose && isCloseUp(face, { width, height });
   const roll = face.roll - turn;
   const turned = (kept: number): { readonly square: Square; readonly fits: boolean } => {
     const tilt = roll - clamp(roll, -kept, kept);
@@ -102,7 +102,8 @@ function headSquare(
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
     const box = faceBox(face.points, angle);
     const extent = Math.max(box.right - box.left, box.bottom - box.top);
-    const least = isTight ? 0 : MIN_ROOM * extent;
+    const most = mayBeClose ? (Math.abs(Math.sin(turn)) < 0.5 ? height : width) : Infinity;
+    const least = isTight ? 0 : Math.min(MIN_ROOM * extent, most);
     const side = clamp(Math.min(width, height), least, room * extent);
     const u = (box.left + box.right) / 2;
     // Leave more space above than below: hair needs it, the neck does not.

@@ -45,8 +45,10 @@ const MAX_SECOND_FACE = 0.6;
 const DEGREE = Math.PI / 180;
 /** Roll of a head in a picture that is turned, beyond the quarter turn. */
 const MAX_TURNED_ROLL = 25 * DEGREE;
-// Limits of the head pose, radians. FaceMesh understates yaw: 35° on rendered heads measure as 28°.
-const MAX_YAW = 28 * DEGREE;
+// Limits of the head pose, radians. FaceMesh measures yaw with an error: rendered heads at 40° give
+// 28° to 38°, at 45° 33° to 44°. Faces of nine photographs at 28° to 37° moved well; at 44° half of
+// the mouth is out of sight.
+const MAX_YAW = 38 * DEGREE;
 const WARN_YAW = 16 * DEGREE;
 const MAX_PITCH = 30 * DEGREE;
 /** Pitch that FaceMesh reports for a level head: the forehead lies behind the chin. */
