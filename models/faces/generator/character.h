@@ -2,7 +2,7 @@
 #pragma once
 #include "vec.h"
 
-enum class Hair { kShort, kPartedBob, kLong, kBob, kAfro, kCurls };
+enum class Hair { kCrop, kPartedBob, kLong, kBob, kAfro, kCurls };
 /** What is worn; kOverShirt is a V neck over a shirt. */
 enum class Clothes { kNone, kCrew, kVneck, kTee, kShirt, kBlazer, kCardigan, kOverShirt };
 
@@ -58,9 +58,7 @@ struct Character {
   float browThickness = 1, browHeight = 0, browAngle = 0, browArch = 1;
   /** Light on the line between the lips: more for full lips, so that it is not taken for a gap. */
   float lipLine = .27f;
-  Hair hair = Hair::kShort;
-  /** Short hair is combed back, with an even, dense hairline; else to one side. */
-  bool isCombedBack = false;
+  Hair hair = Hair::kCrop;
   float hairAmount = 1, grey = 0;
   /** Height where long hair is cut, decimetres (the chin is near -1). */
   float hairFall = -1.4f;

@@ -22,7 +22,7 @@ Character ava() {
   c.browThickness = .85f;
   c.skin = {.62f, .348f, .262f};
   c.lips = {.50f, .17f, .155f};
-  c.iris = {.075f, .080f, .045f};
+  c.iris = {.066f, .066f, .040f};
   c.hairRoot = {.060f, .022f, .010f};
   c.hairTip = {.130f, .050f, .021f};
   c.brow = {.075f, .040f, .023f};
@@ -38,14 +38,13 @@ Character ava() {
   c.lipLine = .5f;
   c.parting = .20f;
   c.hairFall = -1.75f;
-  c.hairline = -.10f;
+  c.hairline = -.09f;
   c.seed = 11;
   c.room = {.window = -.92f, .plant = .88f};
-  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .030f};
-  c.smile = .026f;
+  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .030f, .smile = 1.25f};
+  c.smile = .035f;
   c.roll = .018f;
   c.browHeight = -.016f;
-  c.browAngle = -.026f;
   return c;
 }
 
@@ -70,37 +69,34 @@ Character noah() {
   c.beard = .34f;
   c.skin = {.57f, .328f, .248f};
   c.lips = {.40f, .170f, .148f};
-  c.iris = {.075f, .11f, .145f};
+  c.iris = {.062f, .082f, .098f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.095f, .056f, .032f};
   c.brow = {.035f, .021f, .013f};
-  c.isCombedBack = true;
-  c.hairAmount = .8f;
-  c.cloth = {.030f, .042f, .070f};
-  c.clothes = Clothes::kBlazer;
-  c.under = Clothes::kTee;
-  c.cloth2 = {.60f, .60f, .59f};
-  c.hair = Hair::kShort;
+  c.cloth = {.045f, .062f, .095f};
+  c.clothes = Clothes::kCrew;
+  c.hair = Hair::kCrop;
   c.lashes = .7f;
   c.blush = .8f;
   c.backdropLight = {.54f, .56f, .57f};
   c.backdropDark = {.17f, .19f, .21f};
   c.yaw = -.04f;
-  c.hairline = -.17f;
+  c.hairline = -.05f;
   c.seed = 22;
   c.room = {.window = -1.02f, .shelf = .86f};
-  c.expression = {.calm = .002f, .cheeks = .020f, .uneven = -.040f, .smile = .8f};
-  c.smile = .030f;
+  c.expression = {.calm = .002f, .cheeks = .020f, .uneven = -.040f, .smile = 1.1f};
+  c.smile = .041f;
   c.bow = 0;
   c.roll = -0.015f;
   c.browHeight = -.036f;
   c.browArch = .8f;
+  c.browAngle = .026f;
   return c;
 }
 
 Character mei() {
   Character c{.id = "mei"};
-  c.sculpt = {.faceWidth = 1.f,
+  c.sculpt = {.faceWidth = 1.015f,
               .eyeSize = 1.12f,
               .mouthWidth = 1.08f,
               .lowerLip = .92f,
@@ -109,6 +105,7 @@ Character mei() {
               .chinTaper = .04f,
               .eyesApart = .020f,
               .upperLid = .012f,
+              .chinLength = -.025f,
               .cheeks = .024f,
               .noseWidth = 1.08f,
               .shoulders = 1.70f};
@@ -136,13 +133,13 @@ Character mei() {
   c.exposure = .97f;
   c.seed = 33;
   c.room = {.shelf = -.95f, .plant = .80f, .edge = .55f};
-  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.015f};
-  c.smile = .040f;
+  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.015f, .smile = 1.25f};
+  c.smile = .054f;
   c.bow = .6f;
   c.lipLine = .33f;
   c.roll = -.010f;
   c.browHeight = .005f;
-  c.browAngle = -.018f;
+  c.browAngle = .008f;
   c.browArch = .8f;
   return c;
 }
@@ -175,6 +172,7 @@ Character samuel() {
   c.cloth = {.055f, .150f, .150f};
   c.clothes = Clothes::kShirt;
   c.hair = Hair::kAfro;
+  c.hairAmount = .7f;
   c.beard = .30f;
   c.lashes = .9f;
   c.backdropLight = {.62f, .48f, .36f};
@@ -185,11 +183,12 @@ Character samuel() {
   c.seed = 44;
   c.lipLine = .33f;
   c.room = {.lamp = .74f, .picture = -.72f};
-  c.expression = {.calm = 0, .cheeks = .020f, .uneven = .040f, .smile = .85f};
-  c.smile = .034f;
+  c.expression = {.calm = 0, .cheeks = .020f, .uneven = .040f, .smile = 1.1f};
+  c.smile = .046f;
   c.roll = .012f;
   c.browHeight = -.036f;
   c.browArch = .8f;
+  c.browAngle = .026f;
   return c;
 }
 
@@ -230,18 +229,18 @@ Character priya() {
   c.parting = -.06f;
   c.hairFall = -1.55f;
   c.hairBehind = -1;
-  c.hairline = -.10f;
+  c.hairline = -.11f;
   c.lightSide = 1;
   c.lipLine = .62f;
   c.exposure = 1.06f;
   c.seed = 66;
   c.room = {.window = .98f, .edge = -.62f, .lights = 9};
-  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .030f, .smile = .8f};
-  c.smile = .018f;
+  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .030f, .smile = 1.1f};
+  c.smile = .024f;
   c.bow = .6f;
   c.roll = .014f;
   c.browHeight = -.018f;
-  c.browAngle = -.024f;
+  c.browAngle = .002f;
   return c;
 }
 
@@ -263,18 +262,18 @@ Character walter() {
   c.beard = .24f;
   c.skin = {.62f, .364f, .284f};
   c.lips = {.43f, .185f, .170f};
-  c.iris = {.10f, .15f, .18f};
-  c.hairRoot = {.235f, .22f, .20f};
-  c.hairTip = {.43f, .41f, .385f};
+  c.iris = {.080f, .106f, .120f};
+  c.hairRoot = {.20f, .19f, .175f};
+  c.hairTip = {.27f, .257f, .24f};
   c.brow = {.20f, .18f, .155f};
   c.grey = 1;
   c.cloth = {.16f, .20f, .15f};
   c.clothes = Clothes::kOverShirt;
   c.under = Clothes::kShirt;
   c.cloth2 = {.50f, .50f, .49f};
-  c.hair = Hair::kShort;
-  c.hairAmount = .72f;
-  c.hairline = .06f;
+  c.hair = Hair::kCrop;
+  c.hairAmount = .5f;
+  c.hairline = .10f;
   c.lashes = .6f;
   c.blush = .65f;
   c.backdropLight = {.50f, .51f, .51f};
@@ -283,11 +282,12 @@ Character walter() {
   c.lightSide = 1;
   c.seed = 77;
   c.room = {.window = .90f, .picture = -.74f};
-  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f, .smile = .8f};
-  c.smile = .034f;
+  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f, .smile = 1.1f};
+  c.smile = .046f;
   c.roll = -0.012f;
   c.browHeight = -.026f;
   c.browArch = .8f;
+  c.browAngle = .026f;
   return c;
 }
 
@@ -304,7 +304,7 @@ Character ruth() {
   c.age = .68f;
   c.skin = {.64f, .375f, .285f};
   c.lips = {.46f, .20f, .19f};
-  c.iris = {.16f, .22f, .26f};
+  c.iris = {.120f, .150f, .165f};
   c.hairRoot = {.20f, .192f, .183f};
   c.hairTip = {.34f, .327f, .31f};
   c.brow = {.20f, .18f, .16f};
@@ -326,9 +326,10 @@ Character ruth() {
   c.lightSide = 1;
   c.seed = 55;
   c.room = {.shelf = -.82f, .lamp = .78f};
-  c.expression = {.calm = .012f, .cheeks = .030f, .uneven = -.040f};
-  c.smile = .036f;
+  c.expression = {.calm = .012f, .cheeks = .030f, .uneven = -.040f, .smile = 1.25f};
+  c.smile = .049f;
   c.roll = .018f;
+  c.browAngle = .026f;
   return c;
 }
 
@@ -369,11 +370,11 @@ Character amara() {
   c.seed = 88;
   c.lipLine = .74f;
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
-  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .035f};
-  c.smile = .027f;
+  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .035f, .smile = 1.25f};
+  c.smile = .036f;
   c.roll = -0.018f;
   c.browHeight = -.002f;
-  c.browAngle = -.020f;
+  c.browAngle = .006f;
   return c;
 }
 

@@ -25,7 +25,7 @@ Coils coilsOf(const Character& c) {
   if (c.hair == Hair::kAfro) {
     return {9500, 8, 14000, .17f, .0130f, 1.6f, .0f, 1.0f, .0010f};
   }
-  return {3600, 14, 18000, .74f, .027f, 2.1f, 3.4f, .80f, .0011f};
+  return {3600, 14, 18000, .60f, .024f, 2.1f, 3.4f, .80f, .0011f};
 }
 
 /** Keeps hair that hangs beside the face off it. */

@@ -15,7 +15,7 @@ Vec3 irisAt(const Character& c, float u, float v, Vec3 key) {
                     (.9f * gaussian(ragged, .47f, .09f));
   // The cornea focuses the key lamp on the side away from it.
   const float away = clamp01(dot(normalize(Vec3{u, v, .001f}), normalize(Vec3{-key.x, -key.y, 0})));
-  iris = iris * (1 + 1.7f * away * smoothstep(.3f, .75f, r) * smoothstep(1.f, .78f, r));
+  iris = iris * (.85f + 1.4f * away * smoothstep(.3f, .75f, r) * smoothstep(1.f, .78f, r));
   iris = iris * (1 - .78f * smoothstep(.74f, 1.02f, ragged));
   return mix(iris, Vec3{.003f, .003f, .003f}, smoothstep(.40f, .35f, r));
 }
@@ -35,7 +35,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   float u = dot(d, gx) / irisRadius, v = dot(d, gy) / irisRadius;
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
-  Vec3 albedo = mix(Vec3{.43f, .405f, .39f}, Vec3{.43f, .30f, .27f}, clamp01(corner * 1.5f));
+  Vec3 albedo = mix(Vec3{.36f, .335f, .32f}, Vec3{.37f, .25f, .22f}, clamp01(corner * 1.5f));
   // Dark skin is exposed longer, and its whites are darker, too.
   albedo = albedo * (std::pow(c.exposure, -1.8f) * (1 - .12f * smoothstep(1.2f, 1.6f, c.exposure)));
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
@@ -78,7 +78,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
       smoothstep(-.012f, .090f, below) * mix(.5f, 1.f, smoothstep(-.005f, .042f, above));
   const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
                         .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
-  out.diffuse = light.diffuse * (mix(.24f, .86f, under) * (1 - .45f * clamp01(corners)));
+  out.diffuse = light.diffuse * (mix(.17f, .86f, under) * (1 - .45f * clamp01(corners)));
   // Margins of dark lids are darker, and so are their tears.
   const float pale = mix(.45f, 1.f, smoothstep(.05f, .26f, c.skin.y));
   const Vec3 least = Vec3{.44f, .40f, .39f} * (pale * rim * smoothstep(.0f, .03f, below));

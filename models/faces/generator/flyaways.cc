@@ -16,8 +16,8 @@ float longestOf(const Character& c) {
       return .48f;
     case Hair::kCurls:
       return .40f;
-    case Hair::kShort:
-      return .20f;
+    case Hair::kCrop:
+      return .06f;
     default:
       return .12f;
   }

@@ -31,22 +31,17 @@ struct Style {
 
 Style styleOf(const Character& c) {
   switch (c.hair) {
-    case Hair::kShort: {
-      Style style{120000, 1800, .46f,   .30f, .42f, .74f, .40f, .03f, .03f, .10f, .70f,
-                  .016f,  .50f, .0010f, .03f, .05f, .5f,  .30f, 0,    20,   .45f};
-      if (c.isCombedBack) {
-        style.length = .50f, style.volume = .13f;
-      }
-      return style;
-    }
+    case Hair::kCrop:
+      return {190000, 3000, .12f,   .45f, .55f, .75f, .45f, .02f, .10f, .035f, .08f,
+              .0f,    .50f, .0008f, .05f, .02f, .1f,  .30f, 0,    20,   .05f};
     case Hair::kPartedBob:
-      return {170000, 3000, 2.2f,   .06f,  .50f, .80f, .22f, .10f, .050f, .14f, .50f,
+      return {170000, 3000, 2.2f,   .06f,  .38f, .80f, .22f, .10f, .045f, .10f, .50f,
               .030f,  .62f, .0011f, .070f, .09f, .3f,  .36f, 0,    30,    .45f};
     case Hair::kLong:
-      return {200000, 4200, 3.1f,   .06f,  .34f, .80f, .22f, .10f,  .045f, .15f, .70f,
+      return {200000, 4200, 3.1f,   .06f,  .24f, .80f, .22f, .10f,  .040f, .085f, .70f,
               .058f,  .90f, .0010f, .110f, .13f, .14f, .95f, -.22f, 30,    .50f};
     default:
-      return {190000, 3000, 1.9f,   .06f,  .40f,  .80f, .22f, .11f, .055f, .14f, .62f,
+      return {190000, 3000, 1.9f,   .06f,  .28f,  .80f, .22f, .11f, .045f, .085f, .62f,
               .040f,  .9f,  .0010f, .080f, .075f, .4f,  .36f, 0,    36,    .5f};
   }
 }
@@ -115,25 +110,11 @@ float cutOf(const Head& head, Vec3 root) {
 Vec3 combField(const Head& head, Vec3 p, float side) {
   const Character& c = head.character();
   switch (c.hair) {
-    case Hair::kShort: {
-      const float up = p.y - head.landmarks().earTop, bend = noise(p * 3.5f) - .5f;
-      const Vec3 down = normalize({p.x * .2f, -1.f, -.45f});
-      if (c.isCombedBack) {
-        // Lifted in front and a little to one side; down and back at both sides.
-        const float top =
-            smoothstep(.34f, .66f, up) * (1 - .85f * smoothstep(.26f, .54f, std::fabs(p.x)));
-        const Vec3 back =
-            normalize({.10f - .2f * p.x + .35f * bend, .10f + .30f * gaussian(p.z, .62f, .26f),
-                       -.75f + .25f * gaussian(p.z, .5f, .3f) + .2f * bend});
-        return normalize(mix(down, back, top));
-      }
-      // From one side over the top, lifted in front; down and back at the sides, sooner where it
-      // would hang over.
-      const float top = smoothstep(.36f, .66f, up) * (1 - .85f * smoothstep(.22f, .50f, p.x));
-      const Vec3 over = normalize({.30f - .45f * p.x + .9f * bend,
-                                   .16f + (.40f - .1f * c.age) * gaussian(p.z, .62f, .26f),
-                                   -.55f + .30f * gaussian(p.z, .5f, .3f) + .3f * bend});
-      return normalize(mix(down, over, top));
+    case Hair::kCrop: {
+      // Forward on top, down at the sides.
+      const float top = smoothstep(.30f, .70f, p.y - head.landmarks().earTop);
+      const float bend = noise(p * 3.5f) - .5f;
+      return normalize(mix(Vec3{p.x * .3f, -1.f, .15f}, Vec3{.35f + .4f * bend, -.1f, .7f}, top));
     }
     case Hair::kLong:
     case Hair::kPartedBob:
@@ -172,10 +153,9 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
   const float end = fringeEnd(root, random);
   const float cut =
       cutOf(head, root) + style.ends * std::pow(random.uniform(), 1.2f) + style.lowest;
-  // Hair is flatter where the skull turns to the side.
-  const float flat = c.isCombedBack ? .4f : .3f;
+  // Short hair is flatter where the skull turns to the side.
   const float volume = style.volume * share *
-                       (falling ? 1.f : mix(1.f, flat, smoothstep(.2f, .5f, std::fabs(root.x))));
+                       (falling ? 1.f : mix(1.f, .3f, smoothstep(.2f, .5f, std::fabs(root.x))));
   const float seg = wanted / steps;
   for (int i = 0; i < steps; i++) {
     const float t = float(i) / steps;
@@ -211,6 +191,7 @@ std::vector<Vec3> grow(const Head& head, const Style& style, Vec3 root, Random& 
     // Long hair stays beside the face.
     if (falling && p.z > -.05f && p.y < .70f) {
       const float edge = mix(.50f, .60f, smoothstep(.55f, .15f, p.y)) -
+                         (c.hair == Hair::kLong ? .045f : .020f) -
                          .16f * smoothstep(-.50f, -1.0f, p.y) + .06f * layer -
                          .10f * noise(root * 5 + Vec3{0, 2, 7});
       const float inside = edge - side * p.x;
@@ -322,7 +303,7 @@ class Guides {
 Vec3 towardsEnds(const Character& c, Vec3 p, float side) {
   const bool isLong = c.hair == Hair::kLong;
   const float low = smoothstep(isLong ? -.55f : -.10f, c.hairFall + (isLong ? .1f : 0.f), p.y);
-  const float middle = isLong ? .64f : .54f, out = side * p.x - middle;
+  const float middle = isLong ? .57f : .54f, out = side * p.x - middle;
   const float turn = isLong ? .20f : c.hair == Hair::kBob ? .58f : .40f;
   p.x = side * (middle + out * (1 - turn * low));
   return p;
@@ -338,7 +319,7 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
     return;
   }
   const bool isOfFringe = guide->side == 0;
-  if (isOfFringe && random.uniform() < .60f) {
+  if (isOfFringe && random.uniform() < .45f) {
     return;  // so that the forehead is seen through it
   }
   const float aside = isOfFringe ? towardsLock(root) : 0.f;
@@ -368,7 +349,8 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   const bool falls = style.length > .9f && guide->side != 0;
   const int fine = std::max(12, int(count));
   // Locks beside the face hang at different distances from it.
-  const float beside = .57f - .13f * noise(guide->root * 5 + Vec3{0, 2, 7});
+  const float beside =
+      (c.hair == Hair::kLong ? .52f : .57f) - .13f * noise(guide->root * 5 + Vec3{0, 2, 7});
   // Locks of long hair end in points. Hair that is cut to one height stays apart.
   const float gather = c.hair == Hair::kBob && guide->side != 0 ? .3f : style.gather;
   Strand s;

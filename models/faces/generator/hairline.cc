@@ -68,17 +68,13 @@ void addHairline(const Head& head, std::vector<Strand>& out) {
     // They thin out towards the face, in tufts, and grow finer and shorter.
     const float inside = insideHairline(head, root), rim = smoothstep(kOutermost, .06f, inside);
     const float tufts = noise(root * 16);
-    const float dense =
-        rim * (c.isCombedBack ? .7f + .4f * tufts : .35f + 1.1f * tufts) * (isLong ? .8f : 1.f);
+    const float dense = rim * (.35f + 1.1f * tufts) * (isLong ? .8f : 1.f);
     if (random.uniform() > dense * dense) {
       continue;
     }
-    // Neighbours lie the same way. Long hair is combed away from the parting; below hair that is
-    // combed back they lean to one side, since upright they look like teeth.
+    // Neighbours lie the same way. Long hair is combed away from the parting.
     const float lean = noise(root * 7 + Vec3{0, float(c.seed), 0}) - .5f;
-    const float aside = isLong           ? (root.x > c.parting ? .9f : -.9f)
-                        : c.isCombedBack ? .5f + .3f * root.x
-                                         : .55f * root.x;
+    const float aside = isLong ? (root.x > c.parting ? .9f : -.9f) : .55f * root.x;
     const Vec3 dir = normalize(intoHair(head, root) * (isLong ? .55f : 1.f) +
                                Vec3{aside + .7f * lean, -.15f, -.25f} + scattered(random) * .13f);
     const float longest = (isLong ? .26f : .10f) + .45f * std::max(0.f, inside + .05f);

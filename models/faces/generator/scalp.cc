@@ -24,22 +24,21 @@ float insideHairline(const Head& head, Vec3 p) {
   const Vec3 q = p + Vec3{float(c.seed), 0, 0};
   const float uneven =
       .060f * (noise(q * 5) - .5f) + .050f * (noise(q * 13) - .5f) + .03f * (noise(q * 37) - .5f);
-  const float wobble = c.isCombedBack ? .6f * uneven : uneven;
   // Over the forehead: a slight peak, bays beside it, then down to the temples.
-  const float bays = isSoft ? .015f : c.isCombedBack ? .04f : .055f + .04f * c.age;
+  const float bays = isSoft ? .015f : c.hair == Hair::kCrop ? .11f : .055f + .04f * c.age;
   const float front = .07f + .60f * (m.crown - .07f) + c.hairline +
                       bays * gaussian(ax, .36f, .13f) - .22f * smoothstep(.40f, .66f, ax) +
-                      .015f * gaussian(ax, 0, .09f) + wobble;
+                      .015f * gaussian(ax, 0, .09f) + uneven;
   const float above = p.z > -.1f ? p.y - front : -1.f;
   // At the side: behind a line that runs from the temple, with a blunt point, to the sideburn.
   const float up = p.y - m.earTop;
   constexpr float kUp[] = {-.30f, -.10f, .06f, .17f, .27f, .40f, .60f},
                   kForward[] = {.035f, .085f, .115f, .20f, .245f, .25f, .46f};
   const float forward = m.earFront + lineThrough(kUp, kForward, up) + (isSoft ? .03f : 0.f);
-  float side = forward + 1.1f * wobble - p.z;
+  float side = forward + 1.1f * uneven - p.z;
   // Down to the middle of the ear, lower where a beard begins; behind the ear to the nape.
   const float low = p.z > m.earFront - .20f ? m.earTop - (c.beard > .2f ? .24f : .17f) : -.46f;
-  side = std::min(side, p.y - low - wobble);
+  side = std::min(side, p.y - low - uneven);
   if (ax < .3f && p.z > 0) {
     side = -1;
   }
@@ -49,10 +48,10 @@ float insideHairline(const Head& head, Vec3 p) {
 float scalpMask(const Head& head, Vec3 p) {
   const float inside = insideHairline(head, p) + .08f * (noise(p * 47) - .5f);
   const Character& c = head.character();
-  // Hair that is combed to one side shows how it gets denser.
-  const bool isShort = c.hair == Hair::kShort && !c.isCombedBack && p.z > .2f;
-  return smoothstep(-.035f, isShort ? .23f : .14f, inside) *
-         mix(.35f, 1.f, smoothstep(.0f, isShort ? .23f : .16f, inside));
+  // Some styles show how hair gets denser over the forehead.
+  const bool isGradual = (c.hair == Hair::kCrop || c.hair == Hair::kLong) && p.z > .2f;
+  return smoothstep(-.035f, isGradual ? .23f : .14f, inside) *
+         mix(.35f, 1.f, smoothstep(.0f, isGradual ? .23f : .16f, inside));
 }
 
 float scalpShade(const Head& head, Vec3 p) {
@@ -68,11 +67,9 @@ float hairLength(const Head& head, Vec3 p) {
   // Above the ear, with an uneven border.
   const float up = p.y - head.landmarks().earTop + .05f * (noise(p * 8) - .5f);
   switch (c.hair) {
-    case Hair::kShort:
-      // It is shorter on the side it is combed to, or on both, so that it does not hang over.
-      return mix(mix(.10f, .30f, smoothstep(-.12f, .34f, up)), 1.f, smoothstep(.34f, .66f, up)) *
-             (c.isCombedBack ? mix(1.f, .60f, smoothstep(.15f, .50f, std::fabs(p.x)))
-                             : mix(1.f, .50f, smoothstep(.10f, .45f, p.x)));
+    case Hair::kCrop:
+      // It fades out at the sides.
+      return mix(.12f, 1.f, smoothstep(.12f, .66f, up));
     case Hair::kAfro:
       return mix(mix(.07f, .26f, smoothstep(-.10f, .30f, up)), 1.f, smoothstep(.26f, .95f, up));
     case Hair::kCurls:
