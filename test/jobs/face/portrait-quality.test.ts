@@ -14,7 +14,7 @@ import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
 import { Pyramid } from '../../../src/jobs/face/imaging/image.ts';
 import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { create, rejects } from './face-checks.ts';
-import { drawnOver, fixture, portrait, portraitOf } from './portraits.ts';
+import { drawnOver, fixture, laughing, portrait, portraitOf } from './portraits.ts';
 
 /** A portrait under `gain` times as much light, with noise of a sensor (share of white). */
 async function underLight(id: string, gain: number, noise = 0): Promise<Buffer> {
@@ -106,6 +106,24 @@ test('a tongue that is out is told, and a finger at the lips is warned of', asyn
     '<rect x="538" y="608" width="44" height="260" rx="15" fill="#f2cdb4" stroke="#0004"/>';
   const { warnings } = await create(await drawnOver('mei', finger));
   assert.ok(warnings.includes('CHIN_COVERED'), warnings.join());
+});
+
+test('a broad smile whose corners are dark is not taken for a covered mouth', async () => {
+  const teeth = '#d0beb0';
+  const smile = await laughing(
+    'mei',
+    { x: 516, y: 598, halfWidth: 100 },
+    { lips: '#bf5c58', inside: teeth, teeth, height: 0.6 },
+  );
+  const corners = [456.5, 575.5].map(
+    (x) => `<ellipse cx="${x}" cy="612.4" rx="32.5" ry="20.4" fill="#140808"/>`,
+  );
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="1024" height="1024">${corners.join('')}</svg>`;
+  const picture = await sharp(smile)
+    .composite([{ input: Buffer.from(svg) }])
+    .png()
+    .toBuffer();
+  assert.deepEqual((await create(picture)).warnings, ['MOUTH_OPEN']);
 });
 
 test('what is less surely a person than any portrait is refused', async () => {

@@ -42,6 +42,11 @@ const NO_SEAM = 0.05;
  */
 const SEAM_SIDES = 0.5;
 const BROKEN_SEAM = 0.36;
+/**
+ * A mouth that is open by this share of its width over a red lower lip is not covered: the teeth of
+ * a broad smile are even in the middle, and the corners beside them are dark (0.33 in a photograph).
+ */
+const SMILE = 0.2;
 /** No seam anywhere. Bare mouths have 0.19 or more, even blurred ones. */
 const ANY_SEAM = 0.04;
 /**
@@ -74,16 +79,17 @@ export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
 } {
   const { lips, seam, seamSides, seamMiddle, lowerFace, chinAlone, lipsApart } =
     mouthEvidence(head);
+  const opening = mouthOpening(head.points);
+  const { none, red, finger, tongue } = lipEvidence(head, opening);
   const broken =
     seamSides < ANY_SEAM ||
     (seamSides > CLEAR_SEAM && seamMiddle < NO_SEAM) ||
-    (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides);
+    (seamSides > SEAM_SIDES && seamMiddle < BROKEN_SEAM * seamSides && !(red && opening > SMILE));
   const unseen =
     seam < SURE_SEAM &&
     (lips < NO_LIPS ||
       (lips < FAINT_LIPS && seam < FAINT_SEAM) ||
       (lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR));
-  const { none, red, finger, tongue } = lipEvidence(head, mouthOpening(head.points));
   const behindChinCover =
     chinAlone &&
     ((lipsApart > LIPS_APART && !red) || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN);
