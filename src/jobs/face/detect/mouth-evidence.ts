@@ -44,7 +44,8 @@ const SEAM_SIDES = 0.5;
 const BROKEN_SEAM = 0.36;
 /**
  * A mouth that is open by this share of its width over a red lower lip is not covered: the teeth of
- * a broad smile are even in the middle, and the corners beside them are dark (0.33 in a photograph).
+ * a broad smile are even in the middle, and the corners beside them are dark. In a photograph of a
+ * laugh the middle keeps 0.33 of the contrast.
  */
 const SMILE = 0.2;
 /** No seam anywhere. Bare mouths have 0.19 or more, even blurred ones. */
