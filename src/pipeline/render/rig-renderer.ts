@@ -42,10 +42,12 @@ const GATE_CLOSES = 0.25;
  */
 const CHIN_FOLLOWS = 0.36;
 /**
- * How far lips round, and the lower one goes under the teeth, in speech: shares of what the speech
- * model gives. With all of it "ow" was a dark narrow hole and "f" had hardly a lip. This was
- * preferred in 42 of 48 and in 16 of 21 judgements (docs/faces-judged.md).
+ * How far the jaw drops, lips round, and the lower one goes under the teeth, in speech: shares of
+ * what the speech model gives. With all of it "aa" was an arch with hanging corners, "ow" a dark
+ * narrow hole, and "f" had hardly a lip. This was preferred in 24 of 24, 42 of 48 and 16 of 21
+ * judgements (docs/faces-judged.md).
  */
+const DROPS = 0.45;
 const ROUNDS = 0.65;
 const TUCKS = 0.65;
 /** The chin is where the jaw has it when it is as near, so that a mouth at rest is. */
@@ -97,6 +99,7 @@ export class RigRenderer implements Renderer {
     for (let i = 0; i < ARTICULATION_SIZE; i++) {
       gated[i] = articulation[i]! * gate;
     }
+    gated[JAW]! *= DROPS;
     gated[ROUND]! *= ROUNDS;
     gated[TUCK]! *= TUCKS;
     // Between two frames only the mouth moves.

@@ -1,10 +1,14 @@
 // The rig renderer: the gate of the mouth, and what is drawn of a face that does not speak.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { ARTICULATION_SIZE } from '../../../src/media/articulation.ts';
+import {
+  ARTICULATION_SIZE,
+  ARTICULATOR_INDEX,
+  type Articulator,
+} from '../../../src/media/articulation.ts';
 import { native } from '../../../src/native/addon.ts';
 import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
-import { articulationOf, VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { articulationOf, type Shape, VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { SIZE, syntheticAsset, assertSamePicture } from './synthetic-face.ts';
 
 const asset = new native.FaceAsset(syntheticAsset());
@@ -143,26 +147,31 @@ test('the skin of the chin follows the jaw; the lips do not wait for it', () => 
   assert.ok(rest.lips < 0.05 * last.lips && rest.chin < 0.05 * last.chin, JSON.stringify(rest));
 });
 
-test('in speech lips round, and bite, by .65 of what the model gives', () => {
+test('in speech the jaw drops by .45 of what the model gives, lips round and bite by .65', () => {
+  const shares = { jaw: 0.45, round: 0.65, tuck: 0.65 };
   for (const [name, viseme] of [
+    ['jaw', 'aa'],
     ['round', 'oo'],
     ['tuck', 'f'],
   ] as const) {
-    const { picture, pose, dirty, motion } = spoken(
-      articulationOf({ ...VISEMES[viseme], speech: 1 }),
-    );
-    /** Mean difference to a mouth that moves by this. */
+    const said: Shape = { ...VISEMES[viseme], speech: 1 };
+    const { picture, pose, dirty, motion } = spoken(articulationOf(said));
+    /** Mean difference to a mouth whose channel moves by this share, and the others by theirs. */
     const apart = (share: number): number => {
       const other = new Uint8Array(picture.length);
-      const shape = articulationOf({ ...VISEMES[viseme], [name]: share, speech: 1 });
+      const shape = articulationOf(said);
+      for (const [channel, its] of Object.entries({ ...shares, [name]: share })) {
+        shape[ARTICULATOR_INDEX[channel as Articulator]]! *= its;
+      }
       const [marks, vectors] = [dirty.slice(), motion.slice()];
       new native.FaceRenderer(asset).render(shape, pose, other, marks, vectors, false);
       return (
         picture.reduce((sum, value, i) => sum + Math.abs(value - other[i]!), 0) / picture.length
       );
     };
-    for (const other of [0.5, 0.8, 1]) {
-      assert.ok(apart(0.65) < apart(other), `${name}: ${apart(0.65)}; ${other}: ${apart(other)}`);
+    for (const by of [-0.15, 0.15, 0.35]) {
+      const [ours, others] = [apart(shares[name]), apart(shares[name] + by)];
+      assert.ok(ours < others, `${name}: ${ours}; by ${by} more: ${others}`);
     }
   }
 });
