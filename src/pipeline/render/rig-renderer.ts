@@ -48,7 +48,7 @@ const CHIN_FOLLOWS = 0.36;
  * judgements (docs/faces-judged.md).
  */
 const DROPS = 0.45;
-const ROUNDS = 0.65;
+const ROUNDS = 0.5;
 const TUCKS = 0.65;
 /** The chin is where the jaw has it when it is as near, so that a mouth at rest is. */
 const CHIN_REST = 0.01;
