@@ -44,7 +44,7 @@ const CHIN_FOLLOWS = 0.36;
 /**
  * How far the jaw drops, lips round, and the lower one goes under the teeth, in speech: shares of
  * what the speech model gives. With all of it "aa" was an arch with hanging corners, "ow" a dark
- * narrow hole, and "f" had hardly a lip. This was preferred in 24 of 24, 42 of 48 and 16 of 21
+ * narrow hole, and "f" had hardly a lip. Less was preferred in 24 of 24, 61 of 71 and 16 of 21
  * judgements (docs/faces-judged.md).
  */
 const DROPS = 0.45;
