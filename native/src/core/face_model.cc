@@ -48,7 +48,7 @@ class Builder {
   Model build() {
     frame();
     contours();
-    softness();
+    model_.softness = softness_of(model_);
     model_.grade = measure_grade(model_);
     sharpen();
     box();
@@ -139,26 +139,6 @@ class Builder {
     c.lower_thick = std::max(2.f, lower_outer(c.centre) - middle);
     c.smile = std::clamp(middle - (seam(left) + seam(right)) / 2, -.25f * c.half_width,
                          .4f * c.half_width);
-  }
-
-  /**
-   * Estimates the portrait's blur. In a sharp picture adjacent pixels differ nearly as much as
-   * pixels at a distance of two; in a blurred one half as much.
-   */
-  void softness() {
-    const Point mouth = model_.frame.to_picture(0, 0);
-    const int reach = int(.6f * model_.face_height);
-    double near = 0, far = 1;
-    for (int y = std::max(0, int(mouth.y) - reach);
-         y < std::min(asset_.height, int(mouth.y) + reach); y++) {
-      const uint8_t* row = asset_.luma + size_t(y) * size_t(asset_.width);
-      for (int x = std::max(0, int(mouth.x) - reach);
-           x < std::min(asset_.width, int(mouth.x) + reach) - 2; x++) {
-        near += std::abs(row[x + 1] - row[x]);
-        far += std::abs(row[x + 2] - row[x]);
-      }
-    }
-    model_.softness = mix(.3f, 1.1f, smoothstep(1.6f, 1.95f, float(far / (near + 1))));
   }
 
   /**

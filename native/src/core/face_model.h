@@ -188,7 +188,9 @@ Model build_model(const Asset& asset);
  * mouth's ends the result returns to the seam.
  */
 void level_seam(Contours& contours);
-/** Sets the layers of the teeth: from the asset's patches, or painted ones. */
+/** Needs the frame and the face's height. @returns the portrait's blur, pixels */
+float softness_of(const Model& model);
+/** Sets the layers of the teeth. Needs the contours, the softness and the grade. */
 void build_teeth(Model& model);
 /** Sets the eyes: lid margins, areas, the closed lids' textures and the lashes' colour. */
 void build_eyes(Model& model);

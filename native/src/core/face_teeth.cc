@@ -213,6 +213,60 @@ void sharpen(Layer& layer, float amount) {
   }
 }
 
+/** Softness up to which painting softens enough, pixels. */
+constexpr float PAINTED = 1;
+
+/** Blurs the layer as enlarging has blurred the portrait. @param sigma pixels */
+void blur(Layer& layer, float sigma) {
+  if (sigma <= 0) {
+    return;
+  }
+  const int reach = int(std::ceil(2.5f * sigma));
+  std::vector<float> weights;
+  for (int k = -reach; k <= reach; k++) {
+    weights.push_back(std::exp(-float(k * k) / (2 * sigma * sigma)));
+  }
+  const size_t width = size_t(layer.width), height = size_t(layer.height);
+  std::vector<float> from(layer.yuva.size()), to(from.size());
+  for (size_t i = 0; i < from.size(); i += 4) {
+    const float alpha = float(layer.yuva[i + 3]) / 255;
+    for (size_t c = 0; c < 3; c++) {
+      from[i + c] = alpha * float(layer.yuva[i + c]);
+    }
+    from[i + 3] = alpha;
+  }
+  // Across, then down.
+  for (const bool down : {false, true}) {
+    const int count = int(down ? height : width), step = int(down ? 4 * width : 4);
+    for (size_t line = 0; line < (down ? width : height); line++) {
+      const size_t start = line * (down ? 4 : 4 * width);
+      for (int at = 0; at < count; at++) {
+        std::array<float, 4> sum{};
+        float mass = 0;
+        for (int k = -reach; k <= reach; k++) {
+          const float weight = weights[size_t(k + reach)];
+          mass += weight;
+          if (at + k >= 0 && at + k < count) {
+            for (size_t c = 0; c < 4; c++) {
+              sum[c] += weight * from[start + size_t((at + k) * step) + c];
+            }
+          }
+        }
+        for (size_t c = 0; c < 4; c++) {
+          to[start + size_t(at * step) + c] = sum[c] / mass;
+        }
+      }
+    }
+    std::swap(from, to);
+  }
+  for (size_t i = 0; i < from.size(); i += 4) {
+    for (size_t c = 0; c < 3; c++) {
+      layer.yuva[i + c] = to_byte(from[i + c] / std::max(from[i + 3], 1e-3f));
+    }
+    layer.yuva[i + 3] = to_byte(255 * from[i + 3]);
+  }
+}
+
 /**
  * Teeth have one size in all adults, and smiles do not make them wider: above this width of the
  * mouth, in distances between the eyes, their width follows this power of its inverse.
@@ -248,6 +302,7 @@ Layer painted(const Model& model, bool upper) {
     return Sample{{sum.colour.y / sum.a, sum.colour.u / sum.a, sum.colour.v / sum.a}, sum.a / 9};
   });
   sharpen(layer, smoothstep(SOFT, SHARP, model.softness));
+  blur(layer, model.softness - PAINTED);
   return layer;
 }
 

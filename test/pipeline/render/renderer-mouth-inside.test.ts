@@ -12,6 +12,16 @@ const INSIDE = 230;
 /** Index of the V sample at a pixel. */
 const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
 
+/** A picture of stripes whose edges take so many pixels. */
+function stripes(edge: number): Uint8Array {
+  const { neutral } = syntheticParts();
+  for (let i = 0; i < PIXELS; i++) {
+    const from = Math.abs(((i % SIZE) % 48) - 24) - 12;
+    neutral[i] = 150 + 60 * Math.max(-0.5, Math.min(0.5, from / edge));
+  }
+  return neutral;
+}
+
 describe('the inside of the mouth', () => {
   test("upper teeth are lit in front, less at the canines, and lie in the lip's shadow", () => {
     const bright = 220;
@@ -72,6 +82,7 @@ describe('the inside of the mouth', () => {
     const canvas = new Canvas(
       new native.FaceAsset(
         syntheticAsset({
+          neutral: stripes(1),
           tints: { cavity: dark, gums: dark, tongue: dark, teeth: [bright, 128, INSIDE] },
         }),
       ),
@@ -88,6 +99,35 @@ describe('the inside of the mouth', () => {
       assert.ok(slit < 0.5 * rows[upper]!, seen);
       assert.ok(Math.max(...below) < 0.95 * rows[upper]!, seen);
     }
+  });
+
+  test('teeth are as soft as a portrait that was enlarged', () => {
+    const dark = [40, 128, INSIDE] as const;
+    const steepest = (edge: number): number => {
+      const canvas = new Canvas(
+        new native.FaceAsset(
+          syntheticAsset({
+            neutral: stripes(edge),
+            tints: { cavity: dark, gums: dark, tongue: dark, teeth: [220, 128, INSIDE] },
+          }),
+        ),
+      );
+      const { picture } = canvas.show(VISEMES.eh);
+      const inside = Array.from({ length: 80 }, (_, i) => 290 + i).filter(
+        (row) => picture[chroma(258, row)]! > 200,
+      );
+      // The upper row's gaps, in the rows that show it.
+      const steps = inside
+        .slice(4, inside.length / 2)
+        .flatMap((row) =>
+          Array.from({ length: 40 }, (_, i) => row * SIZE + 236 + i).map((at) =>
+            Math.abs(picture[at + 1]! - picture[at]!),
+          ),
+        );
+      return Math.max(...steps);
+    };
+    const [sharp, soft] = [steepest(1), steepest(8)];
+    assert.ok(sharp > 8 && soft < 0.5 * sharp, `${sharp} ${soft}`);
   });
 
   test('puckered lips turn dark inside over several rows', () => {
