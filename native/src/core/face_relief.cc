@@ -301,7 +301,7 @@ void build_relief(Model& model) {
           skin_light(at.skin, at.r < .62f ? dents(at.r, at.below) : 0, textured);
       const float hollow = light * mix(1, FAINT, smoothstep(BRIGHT[0], BRIGHT[1], smooth.data[i]));
       const std::array<float, Relief::KINDS> skins{
-          hollow * change[Relief::ROUND], light * folds * change[Relief::SPREAD],
+          hollow * change[Relief::ROUND], hollow * folds * change[Relief::SPREAD],
           hollow * change[Relief::PRESS], hollow * change[Relief::JAW]};
       for (size_t kind = 0; kind < Relief::KINDS; kind++) {
         const float bounded = std::clamp(skins[kind], -127.f, 127.f);
