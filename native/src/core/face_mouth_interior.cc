@@ -102,6 +102,8 @@ constexpr float BITE_SIDES = .6f;
 /** The upper lip's shadow on the teeth and the lower one's: how much light is lost right at the
  * lip. */
 constexpr float UPPER_SHADOW = .46f, LOWER_SHADOW = .15f;
+/** Share of the upper lip's shadow that spreading lips take away. */
+constexpr float SPREAD_LIT = .6f;
 /** Of the lips' insides. */
 constexpr float INSIDE_OPACITY = .85f;
 /**
@@ -154,7 +156,9 @@ void MouthInterior::prepare(const Mouth& mouth) {
       clamp01(2 * f.hood) *
       std::min(0.f, middle.y_top + mix(UPPER_TIPS[0], UPPER_TIPS[1], f.hood) * fh_ - upper_edge);
   // Teeth behind rounded lips are dark already.
-  f.upper_shadow = UPPER_SHADOW * (1 - .5f * f.hood) * (1 - .7f * a.tuck);
+  // Lips that are spread lie on the teeth.
+  f.upper_shadow = UPPER_SHADOW * (1 - .5f * f.hood) * (1 - .7f * a.tuck) *
+                   (1 - SPREAD_LIT * std::max(a.wide, a.teeth));
   f.lower_light = (.64f + .08f * a.teeth) * (1 - .70f * f.hood);
   // The jaw carries the lower teeth. Their edges stay behind the lower lip, but for the tips.
   const float lower_edge = seam_ + biting_edge(model_, false) * fh_;

@@ -60,6 +60,11 @@ export function teethColour(image: RgbImage, opening: Plane, contour?: Plane): R
 
 /** Share of the lips' hue in that of gums and tongue. */
 const LIKE_LIPS = 0.4;
+/**
+ * Teeth in units of white in the light of the face. White is measured at the eyes, which lie in the
+ * shadow of the lids: the teeth of 23 smiles were brighter, by 13 % in the median.
+ */
+const ENAMEL: Rgb = [1.107, 1.079, 1];
 /** Share of the skin's hue in that of the teeth, which lie in light that lips and cheeks reflect. */
 const LIKE_SKIN = 0.15;
 /**
@@ -122,11 +127,7 @@ export function mouthTints(
     gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
     tongue: rgbToYuv(flesh(lit(0.86 * tone, 0.36 * tone, 0.38 * tone))),
     teeth: rgbToYuv(
-      brighter(
-        teeth ?? paler(towards(lit(0.98, 0.955, 0.885), skin, LIKE_SKIN), skin),
-        lip ?? skin,
-        skin,
-      ),
+      brighter(teeth ?? paler(towards(lit(...ENAMEL), skin, LIKE_SKIN), skin), lip ?? skin, skin),
     ),
   };
 }
