@@ -19,6 +19,10 @@ export async function workerSnapshot(worker: Worker, limitMs: number): Promise<R
   const timer = after(limitMs, 'the heap snapshot of a thread', () => {
     done.reject(new Error('the thread does not answer its inspector'));
   });
+  const end = (): void => {
+    done.reject(new Error('the thread has ended'));
+  };
+  worker.once('exit', end);
   const receive = ({ message }: FromThread): void => {
     const { method, params, id, error } = JSON.parse(message) as {
       readonly method?: string;
@@ -42,18 +46,18 @@ export async function workerSnapshot(worker: Worker, limitMs: number): Promise<R
         receive(params);
       }
     });
-    session.on('NodeWorker.detachedFromWorker', ({ params }) => {
-      if (params.sessionId === sessionId) {
-        done.reject(new Error('the thread has ended'));
-      }
-    });
     const method = 'HeapProfiler.takeHeapSnapshot';
     const message = JSON.stringify({ id: 1, method, params: { reportProgress: false } });
-    await session.post('NodeWorker.sendMessageToWorker', { sessionId, message });
+    // A thread that ends amid this may leave the request without an answer.
+    await Promise.race([
+      session.post('NodeWorker.sendMessageToWorker', { sessionId, message }),
+      done.promise,
+    ]);
     await done.promise;
     return Readable.from(chunks);
   } finally {
     clearTimeout(timer);
+    worker.off('exit', end);
     session.disconnect();
   }
 }

@@ -74,8 +74,12 @@ test('a CPU profile and a heap snapshot can be opened; one at a time', async () 
 });
 
 test('profile and snapshot of another thread, with an audit line; an unknown name is told', async () => {
-  const busy = `function findMe() { for (let end = Date.now() + 20; Date.now() < end; ); }
-    setInterval(findMe, 25); globalThis.kept = Array(1000).fill('keptInThisThread');
+  // Calls itself, so that V8 cannot inline it, which would hide it from the profile.
+  const busy = `function findMe(depth) {
+      if (depth > 0) { return findMe(depth - 1); }
+      for (let end = Date.now() + 20; Date.now() < end; );
+    }
+    setInterval(findMe, 25, 3); globalThis.kept = Array(1000).fill('keptInThisThread');
     require('node:worker_threads').parentPort.postMessage('up');`;
   const worker = new Worker(busy, { eval: true, name: 'worker-0' });
   workers.push(worker);
