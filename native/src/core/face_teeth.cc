@@ -155,31 +155,47 @@ Layer make_layer(const Model& model, Source source) {
   layer.height = std::min(1024, int(.40f * fh) + 2);
   layer.yuva.resize(size_t(layer.width) * size_t(layer.height) * 4);
   uint8_t* out = layer.yuva.data();
-  int first = layer.height, last = 0;  // rows that show something
   for (int y = 0; y < layer.height; y++) {
     for (int x = 0; x < layer.width; x++, out += 4) {
       const Sample s = source(layer.left + float(x), layer.top + float(y));
-      if (s.a > 0) {
-        first = std::min(first, y);
-        last = y;
-      }
       out[0] = to_byte(s.colour.y);
       out[1] = to_byte(s.colour.u);
       out[2] = to_byte(s.colour.v);
       out[3] = to_byte(s.a * 255);
     }
   }
-  // Transparent rows above and below cost time in each frame. One is kept for interpolation.
-  first = std::max(0, std::min(first, last) - 1);
-  last = std::min(layer.height - 1, last + 1);
+  return layer;
+}
+
+/**
+ * Cuts off the transparent rows above and below, which would cost time in each frame. One of each
+ * is kept for interpolation.
+ */
+void trim(Layer& layer) {
   const auto row = [&](int y) {
     return layer.yuva.begin() + std::ptrdiff_t(4) * std::ptrdiff_t(y) * layer.width;
   };
+  const auto is_clear = [&](int y) {
+    for (auto pixel = row(y); pixel < row(y + 1); pixel += 4) {
+      if (pixel[3] > 0) {
+        return false;
+      }
+    }
+    return true;
+  };
+  int first = 0, last = layer.height - 1;
+  while (first < last && is_clear(first)) {
+    first++;
+  }
+  while (last > first && is_clear(last)) {
+    last--;
+  }
+  first = std::max(0, first - 1);
+  last = std::min(layer.height - 1, last + 1);
   layer.yuva.erase(row(last + 1), layer.yuva.end());
   layer.yuva.erase(layer.yuva.begin(), row(first));
   layer.top += float(first);
   layer.height = last + 1 - first;
-  return layer;
 }
 
 /**
@@ -303,6 +319,7 @@ Layer painted(const Model& model, bool upper) {
   });
   sharpen(layer, smoothstep(SOFT, SHARP, model.softness));
   blur(layer, model.softness - PAINTED);
+  trim(layer);
   return layer;
 }
 
