@@ -7,22 +7,14 @@
 #include <cstdlib>
 #include <vector>
 
-#include "core/face_grey.h"
+#include "core/face_age.h"
 #include "core/face_model.h"
 
 namespace mouthpiece::face {
 namespace {
 
-/** Vertices of the FaceMesh topology: on the cheeks, and round the face. */
+/** Vertices of the FaceMesh topology on the cheeks. */
 constexpr std::array CHEEKS{50, 280, 205, 425};
-constexpr std::array UPPER_CHEEKS{50, 280};
-constexpr int FOREHEAD = 10, LEFT_BROW = 105, RIGHT_BROW = 334, LEFT_EYE = 33, RIGHT_EYE = 263;
-
-/**
- * Depth of the dark lines of old skin: mean of forehead and cheeks (geometric), percent of its
- * luma. Where age begins to be seen, and where it is as strong as it can be.
- */
-constexpr float YOUNG = 1.5f, OLD = 4.2f;
 
 /** A rectangle of the picture, whole pixels, inside it by a margin. */
 struct Region {
@@ -113,68 +105,6 @@ float grain_of(const Model& model) {
     }
   }
   return float(quantile(counts, .5f)) / .6745f / 6;
-}
-
-/**
- * Depth of the fine dark lines of a region, percent of its luma: a quarter of its pixels are deeper
- * in one.
- */
-float wrinkles(const Model& model, Point middle, float half_width, float half_height) {
-  const Asset& asset = model.asset;
-  const int radius = std::max(2, int(std::lround(.022f * model.face_height)));
-  const Region r = region(asset, middle, half_width + float(radius), half_height + float(radius));
-  Grey luma{r.x1 - r.x0, r.y1 - r.y0, {}};
-  if (luma.width <= 2 * radius || luma.height <= 2 * radius) {
-    return 0;
-  }
-  float mean = 0;
-  for (int y = r.y0; y < r.y1; y++) {
-    for (int x = r.x0; x < r.x1; x++) {
-      // The mean of nine pixels: noise is no wrinkle.
-      float sum = 0;
-      for (int dy = -1; dy <= 1; dy++) {
-        const uint8_t* p = asset.luma + (y + dy) * asset.width + x;
-        sum += float(p[-1] + p[0] + p[1]);
-      }
-      luma.data.push_back(sum / 9);
-      mean += sum / 9;
-    }
-  }
-  mean /= float(luma.data.size());
-  const Grey closed = closing(luma, radius);
-  std::vector<float> depth;
-  for (int y = radius; y < luma.height - radius; y++) {
-    for (int x = radius; x < luma.width - radius; x++) {
-      const size_t i = size_t(y) * size_t(luma.width) + size_t(x);
-      depth.push_back(closed.data[i] - luma.data[i]);
-    }
-  }
-  const auto at = depth.begin() + std::ptrdiff_t(depth.size() * 3 / 4);
-  std::nth_element(depth.begin(), at, depth.end());
-  return 100 * *at / std::max(30.f, mean - 16);
-}
-
-/**
- * How old the skin looks. Hair on the forehead and freckles on the cheeks are deeper than wrinkles,
- * but seldom found on both.
- */
-float age_of(const Model& model) {
-  const Asset& asset = model.asset;
-  const float fh = model.face_height;
-  const Point left = asset.landmark(LEFT_EYE), right = asset.landmark(RIGHT_EYE),
-              top = asset.landmark(FOREHEAD), a = asset.landmark(LEFT_BROW),
-              b = asset.landmark(RIGHT_BROW);
-  const float eyes = std::hypot(right.x - left.x, right.y - left.y);
-  const Point brows{(a.x + b.x) / 2, (a.y + b.y) / 2};
-  const float height = std::hypot(brows.x - top.x, brows.y - top.y);
-  const float forehead =
-      wrinkles(model, {.5f * (brows.x + top.x) + .02f * fh, .5f * (brows.y + top.y)}, .22f * eyes,
-               .28f * height);
-  float cheeks = 1e9f;
-  for (const int index : UPPER_CHEEKS) {
-    cheeks = std::min(cheeks, wrinkles(model, asset.landmark(index), .09f * eyes, .07f * fh));
-  }
-  return smoothstep(YOUNG, OLD, std::sqrt(forehead * cheeks));
 }
 
 /** Fills `grain` with noise of a standard deviation. `softness` as in the model. */

@@ -129,7 +129,7 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
       (1 - gap * (1 + GAPS * own.gaps) * std::exp(-g * g));
   const float gum = smoothstep(.82f, 1.f, away - .10f * (1 - u2) + .05f);
   // Enamel becomes thinner: what is below it is darker and yellower.
-  const float old = (1 - .14f * age) * (1 + LIGHT * own.light),
+  const float old = (1 - .20f * age) * (1 + LIGHT * own.light),
               colour = (float(t.y) - 16) / 200 * tinted(model.asset), yellow = colour * age * fall,
               red = colour * (1 - fall);
   const float tone = mix(shade, 1, SHADE_COLOUR);
@@ -137,9 +137,9 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float clear = (row.upper ? .14f : .20f) * smoothstep(.16f, 0, d);
   return {{alpha * (16 + mix((float(t.y) - 16) * shade * old * (1 - clear),
                              (float(q.y) - 16) * .85f * fall, gum)),
-           alpha * (128 + mix((float(t.u) - 128) * tone - 2.5f * yellow + SHADE_U * red,
+           alpha * (128 + mix((float(t.u) - 128) * tone - 5 * yellow + SHADE_U * red,
                               (float(q.u) - 128) * .85f * fall, gum)),
-           alpha * (128 + mix((float(t.v) - 128) * tone + 1.5f * yellow + SHADE_V * red,
+           alpha * (128 + mix((float(t.v) - 128) * tone + 2.5f * yellow + SHADE_V * red,
                               (float(q.v) - 128) * .85f * fall, gum))},
           alpha};
 }

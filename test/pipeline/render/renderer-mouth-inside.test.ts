@@ -55,7 +55,8 @@ describe('the inside of the mouth', () => {
       const at = [...[256, 246, 266].map(tooth), ...[237, 275].map(teeth)];
       const [front, ...sides] = at;
       const seen = `${JSON.stringify(shape)} ${JSON.stringify(at)}`;
-      assert.ok(front!.upper > 0.68, seen);
+      // The skin's texture counts as old: .8 of the light is left.
+      assert.ok(front!.upper > 0.64, seen);
       // Lips that are not spread cover the lower row.
       const least = shape === raised ? 0.4 : 0;
       assert.ok(front!.lower < 0.92 * front!.upper && front!.lower > least * front!.upper, seen);
@@ -286,41 +287,5 @@ describe('the inside of the mouth', () => {
       `grain: ${rough(clean).toFixed(2)}, ${rough(grainy).toFixed(2)}`,
     );
     assert.ok(mean(clean) > mean(dark) + 8, `${mean(clean)} in haze, ${mean(dark)}`);
-  });
-
-  test('wrinkled skin has darker teeth, and opens less', () => {
-    /** A face of plain skin with wrinkles of some depth on forehead and cheeks. */
-    const mouth = (depth: number): { teeth: number; opening: number } => {
-      const { neutral } = syntheticParts();
-      neutral.fill(150, 0, PIXELS).fill(128, PIXELS);
-      for (let y = 100; y < 300; y++) {
-        neutral.fill(150 - (y % 11 < 3 ? depth : 0), y * SIZE, (y + 1) * SIZE);
-      }
-      const { landmarks } = syntheticParts();
-      for (const [index, x] of [
-        [50, -70],
-        [280, 70],
-      ] as const) {
-        landmarks[index * 3] = AXIS + x;
-      }
-      const inside = [60, 128, INSIDE] as const;
-      const canvas = new Canvas(
-        new native.FaceAsset(
-          syntheticAsset({
-            neutral,
-            landmarks,
-            tints: { cavity: inside, gums: inside, tongue: inside, teeth: [220, 128, 128] },
-          }),
-        ),
-      );
-      const { picture } = canvas.show(VISEMES.s);
-      const teeth = Math.max(...picture.subarray(321 * SIZE + 240, 321 * SIZE + 272));
-      return { teeth, opening: canvas.show(VISEMES.aa).opening() };
-    };
-    const [young, old] = [mouth(0), mouth(24)];
-    assert.ok(
-      old.teeth < 0.92 * young.teeth && old.opening < 0.97 * young.opening,
-      JSON.stringify([young, old]),
-    );
   });
 });
