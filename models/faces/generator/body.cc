@@ -5,8 +5,11 @@
 
 namespace {
 
-/** Turn of the arms, radians: their axis is that far from the vertical in the meshes. */
-constexpr float kArmTurn = .56f;
+/**
+ * Turn of the arms, radians: their axis is .56 from the vertical in the meshes. The rest makes the
+ * shoulders slope.
+ */
+constexpr float kArmTurn = .72f;
 /** Nothing above this height moves, so that head and neck stay where they are. */
 constexpr float kNeck = -1.35f;
 /** The armpit of an average body, and the width of the band that bends, on each side of a line

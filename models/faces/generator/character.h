@@ -85,8 +85,10 @@ struct Character {
   float smile = .01f;
   /** How deep the edge of the upper lip dips below the nose; less below a moustache. */
   float bow = 1;
-  /** Turn of the head, radians. */
-  float yaw = 0, pitch = 0, roll = 0;
+  /** Turn of the head, and of the body below it, radians. */
+  float yaw = 0, pitch = 0, roll = 0, bodyYaw = 0;
+  /** How far the shoulders are raised, decimetres: necks of the meshes are long. */
+  float raised = .15f;
   /** Which side the key light is on: -1 or 1. */
   float lightSide = -1;
   /** Strength of the lamps: dark skin is exposed longer. */

@@ -26,7 +26,7 @@ Character ava() {
   c.hairRoot = {.060f, .022f, .010f};
   c.hairTip = {.130f, .050f, .021f};
   c.brow = {.075f, .040f, .023f};
-  c.cloth = {.36f, .10f, .11f};
+  c.cloth = {.075f, .095f, .120f};
   c.clothes = Clothes::kTee;
   c.hair = Hair::kLong;
   c.freckles = .85f;
@@ -43,7 +43,8 @@ Character ava() {
   c.room = {.window = -.92f, .plant = .88f};
   c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .030f, .smile = 1.25f};
   c.smile = .035f;
-  c.roll = .018f;
+  c.roll = .045f;
+  c.bodyYaw = .34f;
   c.browHeight = -.016f;
   return c;
 }
@@ -87,7 +88,9 @@ Character noah() {
   c.expression = {.calm = .002f, .cheeks = .020f, .uneven = -.040f, .smile = 1.1f};
   c.smile = .041f;
   c.bow = 0;
-  c.roll = -0.015f;
+  c.roll = -.035f;
+  c.raised = .06f;
+  c.bodyYaw = -.3f;
   c.browHeight = -.036f;
   c.browArch = .8f;
   c.browAngle = .026f;
@@ -137,7 +140,8 @@ Character mei() {
   c.smile = .054f;
   c.bow = .6f;
   c.lipLine = .33f;
-  c.roll = -.010f;
+  c.roll = -.04f;
+  c.bodyYaw = -.26f;
   c.browHeight = .005f;
   c.browAngle = .008f;
   c.browArch = .8f;
@@ -169,7 +173,7 @@ Character samuel() {
   c.hairRoot = {.010f, .008f, .007f};
   c.hairTip = {.022f, .018f, .016f};
   c.brow = {.010f, .008f, .007f};
-  c.cloth = {.055f, .150f, .150f};
+  c.cloth = {.34f, .40f, .47f};
   c.clothes = Clothes::kShirt;
   c.hair = Hair::kAfro;
   c.hairAmount = .7f;
@@ -185,7 +189,9 @@ Character samuel() {
   c.room = {.lamp = .74f, .picture = -.72f};
   c.expression = {.calm = 0, .cheeks = .020f, .uneven = .040f, .smile = 1.1f};
   c.smile = .046f;
-  c.roll = .012f;
+  c.roll = .03f;
+  c.raised = .06f;
+  c.bodyYaw = .36f;
   c.browHeight = -.036f;
   c.browArch = .8f;
   c.browAngle = .026f;
@@ -216,10 +222,10 @@ Character priya() {
   c.hairRoot = {.011f, .008f, .007f};
   c.hairTip = {.036f, .020f, .013f};
   c.brow = {.014f, .010f, .008f};
-  c.cloth = {.045f, .070f, .13f};
+  c.cloth = {.040f, .042f, .048f};
   c.clothes = Clothes::kBlazer;
   c.under = Clothes::kTee;
-  c.cloth2 = {.60f, .36f, .32f};
+  c.cloth2 = {.62f, .58f, .54f};
   c.hair = Hair::kLong;
   c.lashes = 1.25f;
   c.makeup = .45f;
@@ -238,7 +244,8 @@ Character priya() {
   c.expression = {.calm = 0, .cheeks = .022f, .uneven = .030f, .smile = 1.1f};
   c.smile = .024f;
   c.bow = .6f;
-  c.roll = .014f;
+  c.roll = .05f;
+  c.bodyYaw = -.36f;
   c.browHeight = -.018f;
   c.browAngle = .002f;
   return c;
@@ -267,10 +274,10 @@ Character walter() {
   c.hairTip = {.27f, .257f, .24f};
   c.brow = {.20f, .18f, .155f};
   c.grey = 1;
-  c.cloth = {.16f, .20f, .15f};
+  c.cloth = {.050f, .060f, .085f};
   c.clothes = Clothes::kOverShirt;
   c.under = Clothes::kShirt;
-  c.cloth2 = {.50f, .50f, .49f};
+  c.cloth2 = {.42f, .48f, .55f};
   c.hair = Hair::kCrop;
   c.hairAmount = .5f;
   c.hairline = .10f;
@@ -284,7 +291,9 @@ Character walter() {
   c.room = {.window = .90f, .picture = -.74f};
   c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f, .smile = 1.1f};
   c.smile = .046f;
-  c.roll = -0.012f;
+  c.roll = -.03f;
+  c.raised = .06f;
+  c.bodyYaw = .28f;
   c.browHeight = -.026f;
   c.browArch = .8f;
   c.browAngle = .026f;
@@ -309,7 +318,7 @@ Character ruth() {
   c.hairTip = {.34f, .327f, .31f};
   c.brow = {.20f, .18f, .16f};
   c.grey = 1;
-  c.cloth = {.10f, .17f, .16f};
+  c.cloth = {.125f, .040f, .050f};
   c.cloth2 = {.66f, .62f, .56f};
   c.clothes = Clothes::kCardigan;
   c.under = Clothes::kTee;
@@ -328,7 +337,8 @@ Character ruth() {
   c.room = {.shelf = -.82f, .lamp = .78f};
   c.expression = {.calm = .012f, .cheeks = .030f, .uneven = -.040f, .smile = 1.25f};
   c.smile = .049f;
-  c.roll = .018f;
+  c.roll = .045f;
+  c.bodyYaw = .3f;
   c.browAngle = .026f;
   return c;
 }
@@ -356,7 +366,7 @@ Character amara() {
   c.hairTip = {.016f, .012f, .010f};
   c.brow = {.008f, .006f, .005f};
   c.browThickness = .85f;
-  c.cloth = {.20f, .052f, .034f};
+  c.cloth = {.050f, .060f, .052f};
   c.clothes = Clothes::kTee;
   c.hair = Hair::kCurls;
   c.lashes = 1.1f;
@@ -372,7 +382,8 @@ Character amara() {
   c.room = {.plant = .82f, .edge = -.50f, .lights = 12};
   c.expression = {.calm = 0, .cheeks = .024f, .uneven = .035f, .smile = 1.25f};
   c.smile = .036f;
-  c.roll = -0.018f;
+  c.roll = -.05f;
+  c.bodyYaw = -.3f;
   c.browHeight = -.002f;
   c.browAngle = .006f;
   return c;

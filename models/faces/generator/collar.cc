@@ -65,8 +65,7 @@ class Surface {
   /** Above the neckline a collar lies on the neck: between them there is no dark gap. */
   Vec3 closer(Vec3 p, Vec3 out, Spot spot) const {
     // Distances are known for the head before it was turned.
-    const Vec3 rest = p - (head_.turned(p) - p);
-    const float gap = head_.distance(rest) - (.022f + std::max(0.f, spot.out));
+    const float gap = head_.distance(head_.atRest(p)) - (.022f + std::max(0.f, spot.out));
     return p - out * (std::max(0.f, gap) * .9f * smoothstep(0.f, .12f, spot.up));
   }
   Vertex at(float angle, float y) const {

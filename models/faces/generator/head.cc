@@ -309,14 +309,24 @@ bool Head::isOnEar(Vec3 p) const {
 }
 
 Vec3 Head::turned(Vec3 p) const {
-  const float w = smoothstep(-1.75f, -.80f, p.y);
-  Vec3 q = p - kNeckPivot;
-  const float cp = std::cos(c_.pitch), sp = std::sin(c_.pitch), cy = std::cos(c_.yaw),
-              sy = std::sin(c_.yaw), cr = std::cos(c_.roll), sr = std::sin(c_.roll);
-  q = {q.x, cp * q.y - sp * q.z, sp * q.y + cp * q.z};
-  q = {cy * q.x + sy * q.z, q.y, -sy * q.x + cy * q.z};
-  q = {cr * q.x - sr * q.y, sr * q.x + cr * q.y, q.z};
-  return mix(p, q + kNeckPivot, w);
+  // The neck twists between the body and the head.
+  const float w = smoothstep(-1.75f, -.80f, p.y), yaw = mix(c_.bodyYaw, c_.yaw, w);
+  const Vec3 q = p - kNeckPivot;
+  const float cp = std::cos(c_.pitch), sp = std::sin(c_.pitch), cy = std::cos(yaw),
+              sy = std::sin(yaw), cr = std::cos(c_.roll), sr = std::sin(c_.roll);
+  const auto aside = [&](Vec3 v) { return Vec3{cy * v.x + sy * v.z, v.y, -sy * v.x + cy * v.z}; };
+  const Vec3 up = aside({q.x, cp * q.y - sp * q.z, sp * q.y + cp * q.z});
+  return mix(aside(q) + Vec3{0, c_.raised, 0}, {cr * up.x - sr * up.y, sr * up.x + cr * up.y, up.z},
+             w) +
+         kNeckPivot;
+}
+
+Vec3 Head::atRest(Vec3 p) const {
+  Vec3 rest = p;
+  for (int i = 0; i < 6; i++) {
+    rest = rest + p - turned(rest);
+  }
+  return rest;
 }
 
 Vec3 Head::gridPoint(int x, int y, int z) const {

@@ -43,8 +43,10 @@ class Head {
   /** The same, with everything that is known of the point. */
   bool vertexOnFront(float x, float y, Vertex& vertex) const;
   bool isOnEar(Vec3 p) const;
-  /** From the head's coordinates to the world's. The neck turns with the head. */
+  /** From the head's coordinates to the world's: the head turns, and so does the body. */
   Vec3 turned(Vec3 p) const;
+  /** The inverse of `turned`, by iteration. */
+  Vec3 atRest(Vec3 p) const;
   /** @returns height of the lid's margin above the eye's centre; x from there, outwards positive */
   float lid(bool upper, float x) const;
   /** People differ little in it: A. C. Bron et al. 1997 give 11.7 mm for the whole iris. */
