@@ -134,9 +134,9 @@ void addBand(const Surface& surface, bool isRib, Material layer, const std::vect
 const std::vector<Spot> kHem{
     {.02f, -.02f}, {.022f, 0}, {.012f, .012f}, {-.03f, .012f}, {-.04f, -.01f}};
 
-const std::vector<Spot> kRibbed{{-.02f, -.02f}, {.055f, -.015f}, {.07f, 0},
-                                {.065f, .018f}, {.03f, .030f},   {-.02f, .034f},
-                                {-.06f, .030f}, {-.085f, .018f}, {-.09f, -.01f}};
+const std::vector<Spot> kRibbed{{-.02f, -.02f},  {.030f, -.012f}, {.042f, 0},
+                                {.038f, .012f},  {.015f, .020f},  {-.015f, .022f},
+                                {-.045f, .019f}, {-.062f, .012f}, {-.066f, -.01f}};
 
 }  // namespace
 
