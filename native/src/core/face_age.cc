@@ -1,4 +1,4 @@
-// The age of a face, from the lines of its skin and from grey hair and brows.
+// The age of a face, from the lines of its skin and from grey hair.
 #include "core/face_age.h"
 
 #include <algorithm>

@@ -48,11 +48,8 @@ export async function workerSnapshot(worker: Worker, limitMs: number): Promise<R
     });
     const method = 'HeapProfiler.takeHeapSnapshot';
     const message = JSON.stringify({ id: 1, method, params: { reportProgress: false } });
-    // A thread that ends amid this may leave the request without an answer.
-    await Promise.race([
-      session.post('NodeWorker.sendMessageToWorker', { sessionId, message }),
-      done.promise,
-    ]);
+    // Not awaited: a thread that ends amid this may leave the request without an answer.
+    session.post('NodeWorker.sendMessageToWorker', { sessionId, message }).catch(done.reject);
     await done.promise;
     return Readable.from(chunks);
   } finally {
