@@ -87,6 +87,11 @@ export class BitrateController {
     this.#estimate.add(bitsPerSecond / 1000, sentKbps, this.targetKbps, hasQueue, nowMs);
   }
 
+  /** A queue on the path overflows (DelayDetector): the receiver's estimate bounds the target. */
+  onOverflow(nowMs: number): void {
+    this.#estimate.onOverflow(nowMs);
+  }
+
   /** The target if it differs noticeably from the one returned last, else 0. */
   takeChange(): number {
     const target = this.targetKbps;

@@ -49,6 +49,8 @@ const RETRANSMIT = { maxTimes: 8, minIntervalMs: 20, minShareOfRoundTrip: 0.5 } 
  * the packet was, and the next request costs another round trip.
  */
 const DOUBLE_RETRANSMIT_ABOVE_LOSS = 0.02;
+/** With more loss than this while packets queue, the queue overflows. */
+const OVERFLOW_ABOVE_LOSS = 0.1;
 /** What retransmissions may take right after a key-frame recovery has started. */
 const RECOVERY_RETRANSMIT_BYTES = 3_000;
 /** Compact NTP time (RFC 3550 section 6.4.1) counts in 1/65536 s. */
@@ -71,6 +73,8 @@ export class ReceiverFeedback implements RtcpHandler {
   readonly #keyFrames: KeyFrameRequester;
   readonly #budget = new RetransmissionBudget();
   #lastFirSequence = -1;
+  /** LSR of the latest report (RFC 3550 section 6.4.1). */
+  #lastSenderReport = 0;
   /** When the packet that is being parsed arrived. */
   #nowMs = 0;
 
@@ -146,7 +150,9 @@ export class ReceiverFeedback implements RtcpHandler {
     lastSr: number,
     delaySinceLastSr: number,
   ): void {
-    if (lastSr !== 0) {
+    // Reports between two sender reports repeat what the first of them measured.
+    if (lastSr !== 0 && lastSr !== this.#lastSenderReport) {
+      this.#lastSenderReport = lastSr;
       this.#onRoundTrip(lastSr, delaySinceLastSr);
     }
     const { video, audio } = this.#options.streams;
@@ -161,6 +167,9 @@ export class ReceiverFeedback implements RtcpHandler {
     }
     this.#stats.fractionLost = share;
     this.#bitrate.onLoss(share, this.#nowMs);
+    if (share > OVERFLOW_ABOVE_LOSS && this.#hasQueue) {
+      this.#startRecovery();
+    }
     this.#duplication.onLoss(share, this.#nowMs);
     this.#applyDuplication();
   }
@@ -198,26 +207,35 @@ export class ReceiverFeedback implements RtcpHandler {
     }
     const isRepeated = stream.timesRetransmitted(sequenceNumber) > 0;
     if (!isRepeated) {
-      this.#delayDetector.onFirstNack(this.#nowMs);
+      this.#onFirstNack(stream, sequenceNumber);
       this.#recoverFromOverflow();
       if (this.#recovery.isActive) {
         return;
       }
-      this.#duplication.onFirstNack(this.#nowMs);
-      this.#applyDuplication();
+      // Losses while packets queue are not random: sending twice would lose more.
+      if (!this.#hasQueue) {
+        this.#duplication.onFirstNack(this.#nowMs);
+        this.#applyDuplication();
+      }
     }
     this.#retransmit(stream, sequenceNumber, bytes);
     const isLikelyLost =
       this.#options.isRedundant &&
       (isRepeated || this.#duplication.loss > DOUBLE_RETRANSMIT_ABOVE_LOSS);
-    const hasQueue = this.#delayDetector.queuingDelayMs(this.#nowMs) > 0;
     if (
       isLikelyLost &&
-      !hasQueue &&
+      !this.#hasQueue &&
       stream.timesRetransmitted(sequenceNumber) < RETRANSMIT.maxTimes
     ) {
       this.#retransmit(stream, sequenceNumber, bytes);
     }
+  }
+
+  /** Notes the loss of a packet. The packet after it, if it was sent, has shown the loss. */
+  #onFirstNack(stream: RtpStream, sequenceNumber: number): void {
+    const wallMs = this.#nowMs + this.#options.wallOffsetMs;
+    const sentMs = stream.sentWallMs((sequenceNumber + 1) & 0xffff) ?? wallMs;
+    this.#delayDetector.onFirstNack(wallMs - sentMs, this.#nowMs);
   }
 
   onPli(ssrc: number): void {
@@ -239,8 +257,8 @@ export class ReceiverFeedback implements RtcpHandler {
   }
 
   onRemb(bitsPerSecond: number): void {
-    const hasQueue = this.#delayDetector.queuingDelayMs(this.#nowMs) > 0;
-    this.#bitrate.onRemb(bitsPerSecond, this.#listener.sentKbps, hasQueue, this.#nowMs);
+    const { sentKbps } = this.#listener;
+    this.#bitrate.onRemb(bitsPerSecond, sentKbps, this.#hasQueue, this.#nowMs);
   }
 
   /** Ignores BYE: DTLS or silence shows that the client has left. */
@@ -259,6 +277,10 @@ export class ReceiverFeedback implements RtcpHandler {
     this.#startRecovery();
   }
 
+  get #hasQueue(): boolean {
+    return this.#delayDetector.queuingDelayMs(this.#nowMs) > 0;
+  }
+
   #recoverFromOverflow(): void {
     if (this.#delayDetector.isOverflowing(this.#nowMs)) {
       this.#startRecovery();
@@ -273,6 +295,9 @@ export class ReceiverFeedback implements RtcpHandler {
       !this.#recovery.start(stream.nextSequence, queuingDelayMs, this.#nowMs)
     ) {
       return;
+    }
+    if (queuingDelayMs > 0) {
+      this.#bitrate.onOverflow(this.#nowMs);
     }
     this.#duplication.pause(this.#nowMs);
     this.#applyDuplication();

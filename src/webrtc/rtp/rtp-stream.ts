@@ -81,6 +81,7 @@ export class RtpStream {
   readonly #audioLevelAt: number;
   readonly #slots: Buffer[];
   readonly #lengths: Uint16Array;
+  readonly #sentWallMs: Float64Array;
   readonly #sequences: Int32Array;
   readonly #rolloverCounters: Uint32Array;
   readonly #timesRetransmitted: Uint8Array;
@@ -121,6 +122,7 @@ export class RtpStream {
       template.copy(slot, 0);
     }
     this.#lengths = new Uint16Array(slots);
+    this.#sentWallMs = new Float64Array(slots);
     this.#sequences = new Int32Array(slots).fill(-1);
     this.#rolloverCounters = new Uint32Array(slots);
     this.#timesRetransmitted = new Uint8Array(slots);
@@ -168,6 +170,7 @@ export class RtpStream {
     packet.writeUInt32BE(timestamp, 4);
     this.#stampSendTime(packet, wallMs);
     this.#lengths[index] = length;
+    this.#sentWallMs[index] = wallMs;
     this.#sequences[index] = sequence;
     this.#rolloverCounters[index] = this.#rollover;
     this.#timesRetransmitted[index] = 0;
@@ -184,6 +187,12 @@ export class RtpStream {
   /** Sequence number of the next packet. */
   get nextSequence(): number {
     return this.#sequence;
+  }
+
+  /** Wall-clock time when packet `sequence` was sent first; undefined if it left the history. */
+  sentWallMs(sequence: number): number | undefined {
+    const index = sequence & (this.#slots.length - 1);
+    return this.#sequences[index] === sequence ? this.#sentWallMs[index] : undefined;
   }
 
   /** How often the packet in the history slot of `sequence` was retransmitted. */

@@ -52,6 +52,25 @@ test('an estimate is a bound when it falls or stays below the sent bitrate, not 
   assert.equal(after(70, 150), 150, 'below the least bitrate');
 });
 
+test('a queue bounds speech that is far below the target, and not silence', () => {
+  let nowMs = 0;
+  /** REMB four times a second; the estimate rises by a hundredth per second. */
+  const afterTwoSeconds = (sentKbps: number, kbps: number, hasQueue: boolean): number => {
+    const controller = new BitrateController(100, 600, 600);
+    for (let n = 0; n < 8; n++) {
+      controller.onRemb(kbps * (1 + n / 400) * 1000, sentKbps, hasQueue, (nowMs += 250));
+    }
+    return controller.targetKbps;
+  };
+  assert.equal(afterTwoSeconds(250, 130, false), 600, 'no queue: it only has not caught up');
+  assert.ok(afterTwoSeconds(250, 130, true) < 140, 'a queue: the path carries no more');
+  assert.equal(afterTwoSeconds(90, 75, true), 600, 'silence');
+  const controller = new BitrateController(100, 600, 600);
+  controller.onRemb(240_000, 300, true, nowMs);
+  controller.onOverflow(nowMs);
+  assert.equal(controller.targetKbps, 240, 'an overflow: at once');
+});
+
 test('duplicated packets are sent at half the bitrate, and only if the path has room for them', () => {
   const controller = new BitrateController(150, 600, 600);
   let nowMs = 0;

@@ -270,15 +270,15 @@ test('a queue that overflows starts a recovery, which leaves little of the budge
     const lastSr = compactNtp(WALL_OFFSET_MS + nowMs - roundTripMs);
     sender.media.receive(receiverReport(sender.video, { lastSr }), nowMs);
   };
-  sender.sendFrame(0, true, 10_000);
-  const [first] = sender.takePackets();
   reportRoundTrip(40, 100);
   reportRoundTrip(300, 1_000);
-  for (let n = 0; n < 5; n++) {
+  sender.sendFrame(1_000, true, 10_000);
+  const [first] = sender.takePackets();
+  for (let n = 0; n < 4; n++) {
     sender.media.receive(nack(sender.video, [first!.sequenceNumber + n]), 1_010 + n * 5);
   }
-  assert.equal(sender.takeRetransmitted().length, 5, 'five losses are not a burst');
-  sender.media.receive(nack(sender.video, [first!.sequenceNumber + 5]), 1_035);
+  assert.equal(sender.takeRetransmitted().length, 4, 'four losses are not a burst');
+  sender.media.receive(nack(sender.video, [first!.sequenceNumber + 4]), 1_035);
   assert.equal(sender.takeRetransmitted().length, 0);
 
   // The queue needs as long as it delays: 260 ms.
@@ -289,6 +289,42 @@ test('a queue that overflows starts a recovery, which leaves little of the budge
   // 3 kB, and a fifth of 600 kbit/s for 0.3 s.
   const bytes = sender.takePackets().reduce((sum, { datagram }) => sum + datagram.length, 0);
   assert.ok(bytes > 3_000 && bytes < 8_000, `${bytes} bytes`);
+});
+
+test('losses start duplication, but not while packets queue', () => {
+  const duplicates = (roundTripMs: number): number => {
+    const sender = new Sender();
+    for (const [reportedMs, nowMs] of [
+      [40, 100],
+      [roundTripMs, 1_000],
+    ] as const) {
+      const lastSr = compactNtp(WALL_OFFSET_MS + nowMs - reportedMs);
+      sender.media.receive(receiverReport(sender.video, { lastSr }), nowMs);
+    }
+    sender.sendFrame(1_000, true, 10_000);
+    const [first] = sender.takePackets();
+    for (let n = 0; n < 3; n++) {
+      sender.media.receive(nack(sender.video, [first!.sequenceNumber + n]), 1_010 + n * 50);
+    }
+    sender.sendFrame(1_133);
+    sender.takePackets();
+    sender.sendFrame(1_166);
+    return sender.takeRetransmitted().length;
+  };
+  assert.equal(duplicates(40), FRAME_PACKETS);
+  assert.equal(duplicates(300), 0);
+});
+
+test('a repeated report does not renew a round-trip time', () => {
+  const sender = new Sender();
+  const report = (lastSr: number, nowMs: number): void => {
+    sender.media.receive(receiverReport(sender.video, { lastSr }), nowMs);
+  };
+  report(compactNtp(WALL_OFFSET_MS + 100 - 40), 100);
+  const lastSr = compactNtp(WALL_OFFSET_MS + 1_000 - 300);
+  report(lastSr, 1_000);
+  report(lastSr, 9_000);
+  assert.ok(Math.abs(sender.stats.roundTripMs - 300) < 1, `${sender.stats.roundTripMs} ms`);
 });
 
 test('PLI and FIR request a key frame each 300 ms at most; none is lost', () => {
