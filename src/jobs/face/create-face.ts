@@ -87,7 +87,9 @@ export async function createFace(
   const lowered = glasses || !eyes.areOpen ? 0 : closed.raised;
   const rest = { ...closed, ...lowerCheeks(closed.image, closed.points, lowered) };
   const lighting = measureLighting(crop.image, crop.points);
-  const teeth = rest.opening ? teethColour(crop.image, rest.opening, rest.contour) : undefined;
+  const teeth = rest.opening
+    ? teethColour(crop.image, rest.opening, lighting.skin, rest.contour)
+    : undefined;
   const lid = (eye: EyeIndices, seed: number): FacePatch =>
     eyes.canBlink
       ? closedEye(rest.image, rest.points, eye, lighting, seed, glasses)

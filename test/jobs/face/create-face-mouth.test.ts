@@ -275,9 +275,16 @@ test('a closed smile is relaxed: corners sink, lips round and open less', async 
   assert.ok(broad.lift - none.lift < 17, `lifted by ${broad.lift - none.lift} more pixels`);
 });
 
-test('gloss on the lips is no tooth', () => {
-  const [white, opening] = [rgbImage(128, 64), plane(128, 64)];
-  white.data.fill(220);
+test('gloss on the lips is no tooth, nor is what a dark opening shows', () => {
+  const [image, opening] = [rgbImage(128, 64), plane(128, 64)];
+  const skin: Rgb = [206, 160, 136];
   opening.data.fill(1);
-  assert.equal(teethColour(white, opening, plane(128, 64)), undefined);
+  image.data.fill(220);
+  assert.deepEqual(teethColour(image, opening, skin), [220, 220, 220]);
+  assert.equal(teethColour(image, opening, skin, plane(128, 64)), undefined);
+  // The lit wall of a mouth that is slightly open: painted as bright as teeth it would be orange.
+  for (let i = 0; i < image.data.length; i++) {
+    image.data[i] = [81, 49, 40][i % 3]!;
+  }
+  assert.equal(teethColour(image, opening, skin), undefined);
 });
