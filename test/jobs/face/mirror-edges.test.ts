@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { mirrorEdges } from '../../../src/jobs/face/detect/mirror-edges.ts';
 import { Pyramid, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import { at as landmarkAt, partsOf } from './face-checks.ts';
+import { portrait } from './portraits.ts';
 
 const SIZE = 128;
 /** A portrait as large as the crop, which lies this far to the left of it. */
@@ -48,5 +50,22 @@ test('a head near the edge is not mirrored', () => {
   mirrorEdges(image, known, portrait, SQUARE, { left: 16, top: 20, right: 100, bottom: 100 });
   for (let x = 4; x < OUTSIDE; x++) {
     assert.ok(at(image, x) < 60, `${x}: ${at(image, x)}`);
+  }
+});
+
+test('beside a narrow portrait neither ears nor hair are seen again', async () => {
+  // 58 of 1024 pixels of the wall and of an ear beside the landmarks of the face on both sides.
+  const narrow = portrait('walter').extract({ left: 288, top: 0, width: 459, height: 1024 });
+  const parts = await partsOf(await narrow.png().toBuffer());
+  // The face is 343 pixels wide in the portrait.
+  const [[left, y], [right]] = [landmarkAt(parts, 234), landmarkAt(parts, 454)];
+  const edge = Math.round(left - (58 / 343) * (right - left));
+  assert.ok(edge > 60, `continued by ${edge} pixels`);
+  const wall = (x: number, row: number): number => parts.neutral[row * 512 + x]!;
+  for (let row = Math.round(y) - 60; row < y + 60; row++) {
+    for (let x = 0; x < edge; x++) {
+      const apart = Math.abs(wall(x, row) - wall(edge + 2, row));
+      assert.ok(apart < 25, `${x}, ${row}: ${apart} apart from the wall`);
+    }
   }
 });

@@ -39,6 +39,8 @@ export const TALL_HAIR_ROOM = 2.3;
  * are mirrored. Not one that is lower, or cuts off the forehead: nobody knows what was above.
  */
 const MIN_ROOM = 1.5;
+/** How far ears and hair stand out beside the outline of the face, share of its width. */
+const EARS = 0.16;
 /** Space below the chin, in units of the face. */
 const JAW_ROOM = 0.08;
 /** Roll that the crop keeps, radians: a head at a slight angle looks natural. */
@@ -74,7 +76,7 @@ export function cropFace(
   const { image, known } = resample(pyramid, square, PICTURE_SIZE);
   const unknown = known.reduce((count, value) => count + (value ? 0 : 1), 0);
   if (unknown > 0) {
-    mirrorEdges(image, known, pyramid, square, faceBox(face.points));
+    mirrorEdges(image, known, pyramid, square, withEars(faceBox(face.points)));
   }
   return {
     image,
@@ -140,6 +142,11 @@ function faceBox(points: Landmarks, angle = 0): Box {
     top: Math.min(...vs),
     bottom: Math.max(...vs),
   };
+}
+
+function withEars({ left, right, top, bottom }: Box): Box {
+  const more = EARS * (right - left);
+  return { left: left - more, right: right + more, top, bottom };
 }
 
 /** Landmarks in pixels of the crop. */
