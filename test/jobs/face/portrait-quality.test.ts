@@ -94,6 +94,10 @@ test('a mouth that screams is told as wide open', async () => {
       'MOUTH_WIDE_OPEN',
     );
   }
+  // Lips and teeth are clearly seen.
+  const teeth = '<path d="M474 598 Q514 580 554 598 V612 Q514 600 474 612 Z" fill="#efe6da"/>';
+  const laugh = ellipse(72, 84, '#c0504c') + ellipse(56, 62, '#5a2020') + teeth;
+  await rejects(await drawnOver('mei', laugh), 'MOUTH_WIDE_OPEN');
 });
 
 test('a tongue that is out is told, and a finger at the lips is warned of', async () => {

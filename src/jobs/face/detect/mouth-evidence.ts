@@ -12,10 +12,12 @@ import {
   INNER_CORNERS,
   INNER_MIDDLES,
   type Landmarks,
+  LEFT_EYE,
   LOWER_INNER,
   LOWER_OUTER,
   px,
   py,
+  RIGHT_EYE,
   UPPER_INNER,
   UPPER_OUTER,
 } from './landmarks.ts';
@@ -101,12 +103,16 @@ export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
   };
 }
 
+const distance = (points: Landmarks, [a, b]: readonly [number, number]): number =>
+  Math.hypot(px(points, a) - px(points, b), py(points, a) - py(points, b));
+
 /** Distance between the inner lips, share of the distance between the inner corners. */
-export function mouthOpening(points: Landmarks): number {
-  const distance = ([a, b]: readonly [number, number]): number =>
-    Math.hypot(px(points, a) - px(points, b), py(points, a) - py(points, b));
-  return distance(INNER_MIDDLES) / distance(INNER_CORNERS);
-}
+export const mouthOpening = (points: Landmarks): number =>
+  distance(points, INNER_MIDDLES) / distance(points, INNER_CORNERS);
+
+/** The same as a share of the distance between the eyes' outer corners. */
+export const mouthHeight = (points: Landmarks): number =>
+  distance(points, INNER_MIDDLES) / distance(points, [LEFT_EYE.outer, RIGHT_EYE.outer]);
 
 /** Measures of how clearly the mouth can be seen. Colour distances are CIE 1976. */
 interface MouthEvidence {
