@@ -12,10 +12,10 @@ Vec3 irisAt(const Character& c, float u, float v, Vec3 key) {
   const float ragged = r + .10f * (noise({std::cos(a) * 9, std::sin(a) * 9, 4}) - .5f);
   Vec3 iris = c.iris * (.05f + 2.1f * fibres) * mix(1.05f, .75f, r);
   iris = iris + Vec3{c.iris.x * 1.1f + .018f, c.iris.y * .85f + .006f, c.iris.z * .45f} *
-                    (.9f * gaussian(ragged, .47f, .09f));
+                    (.6f * gaussian(ragged, .47f, .09f));
   // The cornea focuses the key lamp on the side away from it.
   const float away = clamp01(dot(normalize(Vec3{u, v, .001f}), normalize(Vec3{-key.x, -key.y, 0})));
-  iris = iris * (.85f + 1.4f * away * smoothstep(.3f, .75f, r) * smoothstep(1.f, .78f, r));
+  iris = iris * (.85f + .9f * away * smoothstep(.3f, .75f, r) * smoothstep(1.f, .78f, r));
   iris = iris * (1 - .78f * smoothstep(.74f, 1.02f, ragged));
   return mix(iris, Vec3{.003f, .003f, .003f}, smoothstep(.40f, .35f, r));
 }

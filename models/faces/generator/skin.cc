@@ -134,16 +134,17 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
     const Vec3 g = gradient * amount;
     return normalize(at.normal - (g - at.normal * dot(g, at.normal)));
   };
-  // Dark skin shows every glint: there the sheen is broad and even.
+  // Dark skin shows every glint: there the sheen is even. It makes the highlights of such faces, which
+  // in photographs are as bright as those of light ones.
   const float dark = smoothstep(.26f, .05f, c.skin.y);
   // A broad lobe of the outermost skin, and a narrower one where it is oily. Cheeks are dry.
-  Gloss gloss{.66f + .02f * dark, .45f + .05f * dark, .66f, 1};
+  Gloss gloss{.66f, .45f - .02f * dark, .66f - .1f * dark, 1};
   const float oily = .70f + .75f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
                      .55f * spot(p, 0, .46f, .28f, .17f) +
                      .12f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
-  gloss.amount = (1.3f - .45f * dark) * c.gloss * oily *
-                 (.42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120));
+  const float grainy = .42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120);
+  gloss.amount = (1.3f + .25f * dark) * c.gloss * oily * mix(grainy, .945f, .45f * dark);
   if (lip > 0) {
     gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .36f, lip), .6f,
              mix(gloss.amount, .40f - .10f * dark, lip)};

@@ -128,11 +128,11 @@ test('painted teeth are paler than the skin in any light, and no brighter than d
   const [skinU, skinV] = castOf(skin);
   assert.ok(128 - u < -0.65 * skinU * (luma - 16), `blue ${u}`);
   assert.ok(v - 128 < 0.45 * skinV * (luma - 16), `red ${v}`);
-  // Dark skin in dim light: its eyes are rendered brighter than anything else. Skin of a luma of 93
-  // bounds white at 145.
+  // Dark skin in dim light: its eyes are rendered brighter than anything else. The skin bounds white.
   const amara = new URL('../../../models/faces/amara.webp', import.meta.url);
-  const { tints } = (await describeFace(readFileSync(amara))).parts;
-  assert.ok(tints.teeth[0] < 155, `luma ${tints.teeth[0]}`);
+  const dim = await sharp(readFileSync(amara)).linear(0.82, 0).png().toBuffer();
+  const { tints } = (await describeFace(dim)).parts;
+  assert.ok(tints.teeth[0] < 145, `luma ${tints.teeth[0]}`);
   // Dark skin in shade, whose lips catch the light: teeth are brighter than those.
   const shaded = { skin: [85, 55, 43] as Rgb, white: [108, 103, 98] as Rgb, colour: 1, grain: 2 };
   const shown = mouthTints(shaded, undefined, [108, 78, 74]).teeth;
