@@ -20,8 +20,8 @@ Character ava() {
               .noseWidth = 1.10f,
               .shoulders = 1.72f};
   c.browThickness = 1.05f;
-  c.skin = {.64f, .308f, .232f};
-  c.lips = {.50f, .17f, .155f};
+  c.skin = {.635f, .318f, .240f};
+  c.lips = {.50f, .15f, .135f};
   c.iris = {.040f, .040f, .026f};
   c.hairRoot = {.060f, .022f, .010f};
   c.hairTip = {.130f, .050f, .021f};
@@ -216,9 +216,9 @@ Character priya() {
               .noseWidth = 1.04f,
               .shoulders = 1.72f};
   c.browThickness = 1.2f;
-  c.skin = {.335f, .172f, .103f};
+  c.skin = {.335f, .175f, .112f};
   c.lips = {.28f, .078f, .070f};
-  c.iris = {.024f, .012f, .007f};
+  c.iris = {.034f, .018f, .010f};
   c.hairRoot = {.011f, .008f, .007f};
   c.hairTip = {.036f, .020f, .013f};
   c.brow = {.014f, .010f, .008f};

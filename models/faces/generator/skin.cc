@@ -134,8 +134,8 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
     const Vec3 g = gradient * amount;
     return normalize(at.normal - (g - at.normal * dot(g, at.normal)));
   };
-  // Dark skin shows every glint: there the sheen is even. It makes the highlights of such faces, which
-  // in photographs are as bright as those of light ones.
+  // Dark skin shows every glint: there the sheen is even. It makes the highlights of such faces,
+  // which in photographs are as bright as those of light ones.
   const float dark = smoothstep(.26f, .05f, c.skin.y);
   // A broad lobe of the outermost skin, and a narrower one where it is oily. Cheeks are dry.
   Gloss gloss{.66f, .45f - .02f * dark, .66f - .1f * dark, 1};

@@ -38,7 +38,8 @@ let speech: Speech;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'mouthpiece-render-'));
   model = await SpeechModel.load({ maxBatch: 1 });
-  const bytes = await readFile(path.join(ROOT, 'models/build/faces/ava.face'));
+  // For the same movement the measured lag differs by some milliseconds from face to face.
+  const bytes = await readFile(path.join(ROOT, 'models/build/faces/mei.face'));
   face = new SharedArrayBuffer(bytes.length);
   new Uint8Array(face).set(bytes);
   speech = await synthesize(
