@@ -288,3 +288,21 @@ test('gloss on the lips is no tooth, nor is what a dark opening shows', () => {
   }
   assert.equal(teethColour(image, opening, skin), undefined);
 });
+
+test('a few teeth are enough where they are bright, pale and between the lips', () => {
+  const [image, opening, contour] = [rgbImage(128, 64), plane(128, 64), plane(128, 64)];
+  const skin: Rgb = [206, 160, 136];
+  opening.data.fill(1);
+  /** An eighth of the opening has this colour; the rest is dark and red. */
+  const shown = (tooth: Rgb, between: number): Rgb | undefined => {
+    contour.data.fill(between);
+    for (let i = 0; i < image.data.length; i++) {
+      image.data[i] = (i < image.data.length / 8 ? tooth : [70, 32, 30])[i % 3]!;
+    }
+    return teethColour(image, opening, skin, contour);
+  };
+  assert.deepEqual(shown([200, 188, 176], 1), [200, 188, 176]);
+  assert.equal(shown([200, 188, 176], 0), undefined, 'beside the lips');
+  assert.equal(shown([150, 138, 128], 1), undefined, 'dim');
+  assert.equal(shown([214, 160, 140], 1), undefined, 'red');
+});
