@@ -143,8 +143,7 @@ const BLURRED = 2.4;
 const WIDE_OPEN = 0.45;
 /**
  * The same in distances between the eyes' outer corners: what is inside such a mouth cannot be
- * hidden. Laughter and speech reach 0.26; of six people who scream or pull a face, five had 0.30 to
- * 0.39.
+ * hidden. Laughter and speech reach 0.26; six people who scream or pull a face had 0.30 to 0.39.
  */
 const SCREAM = 0.285;
 
