@@ -29,6 +29,12 @@ const MAX_SOUND_BEHIND_MS = 25;
 const SENTENCE = 'Papa, pop a puppy up. Pepper, puppet, popper, paper, happy papa.';
 
 /**
+ * How late lips seem in the picture depends on the face, by up to 15 ms for the same movement: of
+ * three measured it is least biased where mouth and loudness still go together well.
+ */
+const FACE = 'priya';
+
+/**
  * Recordings until the browser leaves the sound alone and plays it in time. Chromium settles on
  * another playout delay in each session: of twenty, the sound was 3 to 23 ms ahead, as its own
  * estimate of the two playout times told. So the middle of three decides where the first is out of
@@ -118,7 +124,7 @@ for (const codec of ['vp8', 'h264'] as const) {
     /** @returns whether the browser left the sound as it was sent */
     async function record(): Promise<boolean> {
       probe = await Probe.open(browser, server);
-      ({ connectMs } = await probe.connect({ codec }));
+      ({ connectMs } = await probe.connect({ codec, tokenOptions: { faceId: FACE } }));
       await sleep(700); // the first second's picture is still being refined by the encoder
       at.flowing = await probe.now();
       await sleep(2500);
