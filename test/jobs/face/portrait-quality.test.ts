@@ -130,6 +130,31 @@ test('a broad smile whose corners are dark is not taken for a covered mouth', as
   assert.deepEqual((await create(picture)).warnings, ['MOUTH_OPEN']);
 });
 
+test('red lips beside a corner in deep shadow are seen, a finger across them covers them', async () => {
+  const shadow = '<path d="M424 588 L486 600 V612 L424 604 Z" fill="#120606"/>';
+  const middle = '<path d="M484 594 Q514 602 548 594 V612 Q514 622 484 612 Z" fill="#b4625c"/>';
+  assert.deepEqual((await create(await drawnOver('mei', shadow + middle))).warnings, []);
+  const finger = '<rect x="484" y="560" width="64" height="120" rx="20" fill="#e8bda4"/>';
+  await rejects(await drawnOver('mei', shadow + finger), 'MOUTH_COVERED');
+});
+
+test('in black and white, lips as light as the skin are known by their seam', async () => {
+  const mouth = (seam: string): Promise<Buffer> =>
+    drawnOver(
+      'mei',
+      '<ellipse cx="514" cy="604" rx="110" ry="40" fill="#d6b39c"/>' +
+        `<path d="M420 600 Q514 612 608 600" stroke="${seam}" stroke-width="9" fill="none"/>`,
+    );
+  const grey = async (seam: string): Promise<Buffer> =>
+    sharp(await mouth(seam))
+      .greyscale()
+      .png()
+      .toBuffer();
+  assert.deepEqual((await create(await grey('#8e7464'))).warnings, []);
+  // As faint as the pleats of a mask.
+  await rejects(await grey('#a98c7a'), 'MOUTH_COVERED');
+});
+
 test('what is less surely a person than any portrait is refused', async () => {
   const image = await decodeImage(portraitOf('mei'));
   const faces = await (await FaceLandmarker.load()).find(new Pyramid(image));

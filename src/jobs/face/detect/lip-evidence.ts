@@ -13,6 +13,8 @@ import { type Landmarks, LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER } fr
 const REDDER = { upper: 3, lower: 4 } as const;
 /** A lower lip that is redder than the skin by this is seen, whatever its light. */
 const RED = 6;
+/** The same for the upper lip and for the middle of the lower one, where a finger may lie. */
+const RED_MIDDLE = 4;
 /** One end of the lower lip is lighter than the rest by this: a finger. Lamps from a side reach 18. */
 const FINGER = 22;
 /** Opening of a mouth through which a tongue comes, share of its width. */
@@ -29,6 +31,8 @@ export interface LipEvidence {
   readonly none: boolean;
   /** The lower lip is redder than the skin, as no microphone is that covers it. */
   readonly red: boolean;
+  /** The upper lip is, too, and the middle of the lower one: no finger lies across them. */
+  readonly redMiddle: boolean;
   /** One end of the lower lip has another light than the rest. */
   readonly finger: boolean;
   /** The tongue is out. */
@@ -60,7 +64,7 @@ export function lipEvidence(
   );
   const lower = fifthsOf(image, points, frame);
   if (!skin || !upper || lower.length < 5) {
-    return { none: false, red: false, finger: false, tongue: false };
+    return { none: false, red: false, redMiddle: false, finger: false, tongue: false };
   }
   const middle = lower.slice(1, 4);
   const redness = Math.max(...middle.map(({ a }) => a - skin.a));
@@ -74,6 +78,7 @@ export function lipEvidence(
       redness < REDDER.lower &&
       Math.min(...middle.map(({ l }) => l)) > skin.l,
     red: redness > RED,
+    redMiddle: lower[2]!.a - skin.a > RED_MIDDLE && upper.a - skin.a > RED_MIDDLE,
     finger:
       Math.max(
         left - Math.max(lower[1]!.l, lower[2]!.l),
