@@ -37,6 +37,8 @@ const LEAST_BLUE = 0.93;
 const BLUE_GONE = 0.3;
 /** Pixels below this share of the lips' redness are gloss, if they are the paler half. */
 const GLOSS = 0.9;
+/** Share of the redder half in the colour of the lips: with all of it lips look painted. */
+const TRUSTED = 0.4;
 /** Least luma of lips, share of the skin's: what is darker is the inside of the mouth. */
 const DARKEST = 0.35;
 /** Share of the difference from the colour of lips at rest that is taken back. */
@@ -100,7 +102,7 @@ export function lipColours(
   const [pale, middle] = [quantile(red, 0.25), median(red)];
   const least = Math.max(pale, Math.min(middle, GLOSS * quantile(red, 0.9)));
   const trusted = evenly.filter((_, k) => red[k]! >= least - 1e-3);
-  const own = typical(image, trusted);
+  const own = mix(typical(image, evenly), typical(image, trusted), TRUSTED);
   const lower = rich(own, skin);
   const light = lumaOf(...lower);
   const whole = within(UPPER_INNER, UPPER_OUTER).length;
@@ -177,7 +179,7 @@ function lipShare(colour: readonly number[], lip: Rgb, skin: Rgb): number {
 
 /** Light on the lower lip: darkest under the upper one, with a soft highlight on its roundness. */
 const lightBelow = (r: number, t: number): number =>
-  (0.84 + 0.17 * smoothstep(0, 0.35, t) - 0.07 * smoothstep(0.6, 1, t)) *
+  (0.84 + 0.17 * smoothstep(0, 0.35, t) - 0.02 * smoothstep(0.6, 1, t)) *
   (1 - 0.12 * smoothstep(0.45, 1, Math.abs(r))) *
   (1 + 0.1 * Math.exp(-(((t - 0.42) / 0.22) ** 2) - (r / 0.38) ** 2));
 

@@ -50,7 +50,7 @@ const TYPICAL_OUTLINE = 0.8;
 /** How much of its skew the seam of a crooked smile keeps. */
 const SKEW = 0.35;
 /** The seam dips below the bow of the upper lip by this, and is as wide as this; half widths. */
-const DIP = 0.024;
+const DIP = 0.01;
 const DIP_WIDTH = 0.13;
 
 /** Lines of the lips at rest: v over u, in the mouth's coordinates before the corners move. */

@@ -25,6 +25,7 @@ import { snapToMoustache } from './moustache.ts';
 import { colourLips, lipColours } from './lip-colour.ts';
 import { snapToCorners, snapToOutline } from './lip-outline.ts';
 import { clearLipRim } from './lip-rim.ts';
+import { drawLipShadows } from './lip-shadows.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
 import type { Rgb } from '../imaging/patch.ts';
@@ -96,6 +97,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   closer.drawSeam(closed, softness);
   const amount = Math.max(smile, 0.5 * relax);
   softenFolds(closed, moved, amount, Math.max(amount, smoothstep(...FOLDED, smile)));
+  drawLipShadows(closed, moved, Math.max(smile, smoothstep(...COLOURED_GAP, gap)), softness);
   return {
     image: closed,
     points: moved,

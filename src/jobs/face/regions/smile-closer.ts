@@ -407,7 +407,7 @@ export class SmileCloser {
         const i = (y * image.width + x) * 3;
         const most = Math.max(1, image.data[i]!, image.data[i + 1]!, image.data[i + 2]!);
         for (let c = i; c < i + 3; c++) {
-          image.data[c] = image.data[c]! * (1 - dark * (1.3 - (0.4 * image.data[c]!) / most));
+          image.data[c] = image.data[c]! * (1 - dark * (1.3 - (0.6 * image.data[c]!) / most));
         }
       }
     }
