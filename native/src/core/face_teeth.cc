@@ -331,10 +331,11 @@ struct Growth {
  * and in widths of the face: of a baby without teeth, and of a child with them. A face is a baby's
  * where both are small. From the growth of these distances (L. G. Farkas, Anthropometry of the
  * Head and Face, 1994) and of FaceMesh's landmarks, which are nearer to an adult's: a photographed
- * baby measured 1.047 and .725, MakeHuman's 1.01 and .71. Of 127 portraits of children and adults
- * the smallest measured 1.056 and .743, and 1.068 and .729 (drawings).
+ * baby measured 1.047 and .725, MakeHuman's 1.01 and .71. Of 340 portraits of children and adults
+ * the smallest measured 1.052 and .704 (a girl of about four), and 1.067 and .726. The bounds lie
+ * close together, since teeth that are half there look like a black slot.
  */
-constexpr Growth BY_EYES{1.045f, 1.075f}, BY_WIDTH{.725f, .745f};
+constexpr Growth BY_EYES{1.047f, 1.052f}, BY_WIDTH{.725f, .745f};
 
 /** How much more of the upper teeth the lip leaves free at most, share of the face's height. */
 constexpr float SHOWN = .007f;

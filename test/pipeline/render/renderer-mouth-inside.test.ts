@@ -235,12 +235,14 @@ describe('the inside of the mouth', () => {
   test('a baby has no teeth', () => {
     const bright = [230, 128, INSIDE] as const;
     const dark = [30, 128, 128] as const;
-    const brightest = (chin: number): number => {
+    const brightest = (chin: number, cheeks = 0): number => {
       const { landmarks } = syntheticParts();
       for (let i = 0; i < landmarks.length; i += 3) {
         // The lower part of the face is short in a baby: rows below the eyes come nearer to them.
         landmarks[i + 1] = 220 + (landmarks[i + 1]! - 220) * chin;
       }
+      landmarks[234 * 3]! -= cheeks;
+      landmarks[454 * 3]! += cheeks;
       const { picture } = new Canvas(
         new native.FaceAsset(
           syntheticAsset({
@@ -257,6 +259,16 @@ describe('the inside of the mouth', () => {
     };
     assert.ok(brightest(1) > 20, `${brightest(1)} of an adult`);
     assert.equal(brightest(0.6), 0);
+    // By the distance from the bridge of the nose to the chin, in distances between the eyes.
+    const { landmarks } = syntheticParts();
+    const distance = (a: number, b: number): number =>
+      Math.hypot(
+        landmarks[a * 3]! - landmarks[b * 3]!,
+        landmarks[a * 3 + 1]! - landmarks[b * 3 + 1]!,
+      );
+    const adult = distance(168, 152) / distance(33, 263);
+    const child = brightest(1.056 / adult, 60);
+    assert.ok(child > 0.6 * brightest(1), `${child} of a child, ${brightest(1)} of an adult`);
   });
 
   test('the inside has the grain and the black of the portrait', () => {
