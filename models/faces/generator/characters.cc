@@ -152,6 +152,7 @@ Character samuel() {
   Character c{.id = "samuel"};
   c.sculpt = {.faceWidth = 1.f,
               .eyeSize = 1.02f,
+              .earsOut = 1.f,
               .mouthWidth = 1.06f,
               .upperLip = .92f,
               .lowerLip = .76f,

@@ -7,13 +7,13 @@ namespace {
 /** The contrast, the grey that it keeps, and the haze of the lens, which keeps eyes from black. */
 constexpr float kContrast = 1.10f, kGrey = .42f, kHaze = .003f;
 /** Sharpening: its radius in pixels of a picture of 1024, and its amount. */
-constexpr float kSharpRadius = 1.4f, kSharp = .15f;
+constexpr float kSharpRadius = 1.4f, kSharp = .05f;
 /** The same of the contrast of what is larger. */
 constexpr float kLocalRadius = 14, kLocal = .16f;
 /** How much of the contrast is by colour, which makes colours stronger; the rest is by brightness.
  */
 constexpr float kByColour = .9f;
-constexpr float kGrain = .0075f, kColourGrain = .0025f;
+constexpr float kGrain = .0065f, kColourGrain = .0025f;
 
 /** A curve with a shoulder, then sRGB. @returns 0 to 1 */
 float curve(float x) {

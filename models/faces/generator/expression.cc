@@ -20,8 +20,8 @@ Vec3 smiled(Vec3 p, Vec3 eye, Vec3 corner, float amount) {
   // The muscle round the eye makes a roll below the lashes.
   const float roll =
       amount * front * gaussian(ax, eye.x, .13f) * gaussian(p.y, eye.y - .10f, .034f);
-  return p + Vec3{std::copysign(.015f * near + .012f * fold, p.x), .019f * near + .014f * fold,
-                  -.016f * near + .020f * fold + .011f * roll};
+  return p + Vec3{std::copysign(.015f * near + .012f * fold, p.x), .009f * near + .014f * fold,
+                  -.016f * near + .020f * fold + .004f * roll};
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ void Head::moveMouth(Quads& skin) {
       // Most of the line is nearly straight: it rises at its ends.
       const float rise = c_.smile * (.45f * sq(x) + .55f * sq(sq(x)));
       // The middle of the upper lip hangs, beside it the seam is higher.
-      const float bend = .009f * gaussian(std::fabs(x), .40f, .20f) - .007f * gaussian(x, 0, .17f);
+      const float bend = .004f * gaussian(std::fabs(x), .40f, .20f) - .003f * gaussian(x, 0, .17f);
       const float wanted = level + rise + bend;
       const float beside = smoothstep(2.1f, 1.05f, std::fabs(v.at.x) / half);
       const float from = v.at.y - seam;

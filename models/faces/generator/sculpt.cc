@@ -128,8 +128,8 @@ void sculpt(const Sculpt& s, uint32_t seed, Quads& skin, std::array<Eye, 2>& eye
            smoothstep(tipAt - .22f, tipAt - .03f, p.z);
     if (v.masks[1] > .05f) {
       const float ear = smoothstep(.05f, .5f, v.masks[1]), root = .70f * s.faceWidth;
-      p.x = out * mix(std::fabs(p.x),
-                      std::min(std::fabs(p.x), root + (std::fabs(p.x) - root) * s.earsOut), ear);
+      const float beyond = std::max(0.f, std::fabs(p.x) - root);
+      p.x += out * (s.earsOut - 1) * beyond * ear;
       p = mix(p, shapeEar(p, root, clamp01((p.y - earLow) / (earHigh - earLow)), earHigh - earLow),
               ear);
     }

@@ -14,7 +14,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
-      front * (.62f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
+      front * (.46f * spot(p, .31f, m.noseTip.y + .03f, .21f, .20f) +
                .50f * spot(p, 0, m.noseTip.y, .10f, .10f) +
                .38f * spot(p, m.noseHalf, m.noseBase + .02f, .05f, .06f) +
                .20f * spot(p, 0, m.chin + .10f, .16f, .10f) + .12f * spot(p, 0, .42f, .25f, .12f)) +
@@ -37,12 +37,20 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
     // Lids and the skin below the eyes are thin: bluish red.
     const float socket = std::exp(-(sq(w.x / .19f) + sq((w.y + .015f) / .115f))) +
                          .5f * std::exp(-(sq((x + .10f) / .09f) + sq((w.y + .12f) / .05f)));
-    albedo = mix(albedo, albedo * Vec3{.84f, .74f, .76f}, front * socket * (.34f + .40f * c.age));
+    albedo = mix(albedo, albedo * Vec3{.84f, .82f, .85f}, front * socket * (.34f + .40f * c.age));
     if (std::fabs(x) < .24f) {
       const float above = w.y - head.lid(true, x);
       albedo = mix(albedo, albedo * Vec3{.58f, .46f, .43f},
                    c.makeup * smoothstep(-.005f, .01f, above) * smoothstep(.10f, .02f, above) *
                        smoothstep(.21f, .13f, std::fabs(x)));
+      // The lower lid turns away from the light, and its lashes shade it: it is as dark as a bag.
+      const float below = w.y - head.lid(false, x), ends = smoothstep(.25f, .13f, std::fabs(x));
+      const float shaded =
+          ends * smoothstep(.004f, -.012f, below) *
+          (.62f * gaussian(below, -.030f, .034f) + .34f * gaussian(below, -.085f, .05f));
+      const float inside =
+          .8f * gaussian(x, head.innerCorner() - .012f, .030f) * gaussian(w.y + .012f, 0, .035f);
+      albedo = mix(albedo, albedo * Vec3{.56f, .48f, .48f}, std::min(1.f, shaded + inside));
       // The fold over the lid is in shadow.
       const LidFold fold = lidFoldAt(head, x);
       albedo =
@@ -52,7 +60,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       const float edge = length(w) - head.eyesAtRest()[1].radius;
       albedo = mix(albedo, albedo * Vec3{.98f, .70f, .66f}, smoothstep(.016f, .002f, edge) * .7f);
       albedo = mix(albedo, Vec3{.02f, .012f, .01f},
-                   gaussian(above, .004f, .011f) * (.38f + .32f * c.lashes) *
+                   gaussian(above, .004f, .012f) * (.52f + .32f * c.lashes) *
                        smoothstep(head.outerCorner() + .02f, head.outerCorner() - .03f, x) *
                        smoothstep(head.innerCorner() + .01f, head.innerCorner() + .08f, x));
     }
@@ -92,10 +100,10 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const float above = p.y - head.lips().seam(p.x);
   const float seam = gaussian(above, 0, .022f), over = smoothstep(-.01f, .02f, above);
   const Vec3 shade =
-      lips * (Vec3{1, 1, 1} - mix(Vec3{.02f, .13f, .12f}, Vec3{.09f, .18f, .18f}, over) -
+      lips * (Vec3{1, 1, 1} - mix(Vec3{.12f, .27f, .25f}, Vec3{.09f, .20f, .20f}, over) -
               Vec3{.04f, .06f, .06f} * seam);
   // Lips of men are paler beside their beard.
-  const float red = mix(.82f, .62f, c.age) - (c.beard > .2f ? .18f : 0.f);
+  const float red = mix(.84f, .74f, c.age) - (c.beard > .2f ? .06f : 0.f);
   albedo = mix(albedo, shade, lip * red);
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
@@ -167,9 +175,12 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
     const float ax = std::fabs(p.x);
     const float below = gaussian(p.y, m.lipBottom - .028f, .030f) *
                         smoothstep(.9f * m.mouthHalf, .3f * m.mouthHalf, ax);
-    const float corner = gaussian(ax, m.mouthHalf + .002f, .026f) *
-                         gaussian(p.y, head.lips().seam(p.x) - .006f, .022f);
-    const float shadow = std::max(.20f * below * (1 - lip), .28f * corner);
+    const float seam = head.lips().seam(p.x),
+                corner = .24f * gaussian(ax, m.mouthHalf + .002f, .026f) *
+                             gaussian(p.y, seam - .006f, .022f) +
+                         .20f * gaussian(ax, m.mouthHalf + .01f, .06f) *
+                             gaussian(p.y, seam - .01f, .055f);
+    const float shadow = std::max(.20f * below * (1 - lip), corner);
     out.diffuse = out.diffuse * (Vec3{1, 1, 1} - Vec3{.85f, 1, 1} * shadow);
   }
   // The lid's margin touches the ball: there is no dark gap either.
@@ -184,7 +195,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const float far = std::sqrt(sq(ax / (m.nostrilHalf + .016f)) +
                               sq((tilt + .004f) / (tilt > -.004f ? .017f : .024f)));
   const float nostril = isFace ? smoothstep(1.25f, .45f, far) : 0.f;
-  out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.90f, .95f, .955f} * nostril);
+  out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.76f, .84f, .85f} * nostril);
   out.added = light.specular * ((1 - inside) * (1 - nostril));
   if (hangs(c.hair)) {
     // Below hair that hangs there is no sheen.
