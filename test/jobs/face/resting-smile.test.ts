@@ -13,9 +13,10 @@ import {
   UPPER_OUTER,
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
-import { type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
+import { wholeOpening } from '../../../src/jobs/face/regions/mouth-opening.ts';
 import { narrowing, smilingEyes } from '../../../src/jobs/face/regions/resting-mouth.ts';
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
@@ -146,4 +147,30 @@ test('most of a fine fold goes, with its rims, where pores stay and a broad shad
       ...Array.from({ length: 23 }, (_, k) => column(all, x) - lumaAt(all, (300 + k) * SIZE + x)),
     );
   assert.ok(deepest(200) > 2, `a pore is ${deepest(200)} deep beside the fold`);
+});
+
+test('teeth above the outline of the lips belong to the opening, pale skin there does not', () => {
+  const points = landmarks.slice();
+  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
+    points[index * 3 + 1]! += 20;
+  }
+  const [top, from, to] = [UPPER_OUTER[5], UPPER_INNER[5], LOWER_INNER[5]].map((i) =>
+    Math.round(py(points, i)),
+  ) as [number, number, number];
+  const seen = plane(SIZE, SIZE);
+  for (let y = from; y < to; y++) {
+    seen.data.fill(1, y * SIZE + 236, y * SIZE + 276);
+  }
+  const found = (above: readonly [number, number, number]): number => {
+    const image = rgbImage(SIZE, SIZE);
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      const [x, y] = [i % SIZE, Math.floor(i / SIZE)];
+      const isTooth = x >= 246 && x < 262 && y > top - 3 && y < to;
+      const isLip = y >= top && y < py(points, LOWER_OUTER[5]);
+      image.data.set(isTooth ? above : isLip ? [178, 88, 92] : [205, 150, 120], i * 3);
+    }
+    return wholeOpening(image, points, seen).data[(top - 1) * SIZE + 254]!;
+  };
+  assert.equal(found([232, 226, 214]), 1);
+  assert.equal(found([222, 178, 158]), 0);
 });

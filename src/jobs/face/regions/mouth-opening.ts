@@ -154,8 +154,8 @@ export function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): P
   const { width, height } = image;
   const outline = polygonMask(width, height, outerPolygon(points));
   const within = erode(outline, 1);
-  // The dark corners may lie a little outside the contour. Teeth do not; skin there is as pale as
-  // teeth.
+  // The dark corners may lie a little outside the contour, and teeth of a broad smile: there they
+  // count where they are far from the skin.
   const beyond = dilate(outline, 3);
   // Pixels that are certainly lip: just inside the outline.
   const inner = erode(outline, 3);
@@ -181,6 +181,7 @@ export function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): P
   const byTint = shown.a > lip.a - PALER && isTinted(lip, shown);
   const [tintA, tintB] = [shown.a - lip.a, shown.b - lip.b];
   const lower = polygonMask(width, height, lowerPolygon(points, CERTAIN));
+  const skin = skinBeside(image, outline);
   const light = lightAlong(
     samples,
     sample.map((i) => i % width),
@@ -193,7 +194,9 @@ export function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): P
     const pale = lip.a > COLOURLESS ? a < lip.a - PALER : l > lip.l + LIGHTER;
     return within.data[i]! > 0.9
       ? tinted || (pale && lower.data[i]! < 0.5) || l < lit - darker
-      : beyond.data[i]! > 0.1 && l < lit - 1.3 * darker;
+      : beyond.data[i]! > 0.1 &&
+          (l < lit - 1.3 * darker ||
+            (l > skin.l + TOOTH_BEYOND.lighter && a < skin.a - TOOTH_BEYOND.paler));
   };
   const opening = plane(width, height);
   opening.data.set(seen.data);
@@ -213,6 +216,19 @@ export function wholeOpening(image: RgbImage, points: Landmarks, seen: Plane): P
     }
   }
   return opening;
+}
+
+/** How much lighter and less red than the skin beside the lips teeth are beyond their contour. */
+const TOOTH_BEYOND = { lighter: 4, paler: 9 } as const;
+
+/** The colour of the skin round the lips. */
+function skinBeside(image: RgbImage, outline: Plane): Lab {
+  const [near, far] = [dilate(outline, 5), dilate(outline, 11)];
+  return middle(
+    Array.from(far.data.keys())
+      .filter((i) => far.data[i]! > 0.5 && near.data[i]! < 0.1)
+      .map((i) => labAt(image, i)),
+  );
 }
 
 /** Most by which lips are lighter in their middle than at a corner because of where the light is, L*. */
