@@ -111,6 +111,19 @@ test('a face whose forehead is cut off stays a close-up, and has no wide video',
   await assert.rejects(createFace(picture, { name: 'wide', look: wide }), { code: 'FACE_CUT_OFF' });
 });
 
+test('a picture may end at the chin, not above it', async () => {
+  const until = (bottom: number): Promise<Buffer> =>
+    portrait('ava')
+      .extract({ left: 312, top: 190, width: 420, height: bottom - 190 })
+      .png()
+      .toBuffer();
+  const { warnings, asset } = await create(await until(685));
+  assert.ok(warnings.includes('CROPPED'));
+  const parts = decodeFaceAsset(asset);
+  assert.ok(at(parts, 17)[1] < 0.9 * parts.height, 'the lower lip can open');
+  await rejects(await until(655), 'FACE_CUT_OFF');
+});
+
 test('a picture that is too low for a whole head is not continued upwards', async () => {
   const picture = await portrait('noah')
     .extract({ left: 190, top: 270, width: 660, height: 520 })
