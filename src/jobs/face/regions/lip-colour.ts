@@ -4,6 +4,7 @@ import { lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import { type Curve, curveThrough } from '../imaging/curve.ts';
 import { clamp, type Plane, plane, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { blur } from '../imaging/mask.ts';
+import { inShade } from '../imaging/flesh.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
@@ -52,6 +53,8 @@ const SHOWN: readonly [number, number] = [0.75, 0.35];
  */
 const FILLED = 0.9;
 const LIP_LIKE: readonly [number, number] = [0.4, 0.75];
+/** Share of the skin's hue in lips at the corners. In 159 portraits at rest they lose half their red. */
+const PALE_ENDS = 0.72;
 /** Range of texture that stays, as a factor. */
 const TEXTURE: readonly [number, number] = [0.78, 1.24];
 
@@ -107,7 +110,7 @@ export function lipColours(
   const light = lumaOf(...lower);
   const whole = within(UPPER_INNER, UPPER_OUTER).length;
   const seenAbove = clamp(above.length / Math.max(1, whole), 0, 1);
-  let upper = scaled(lower, TYPICAL_LIGHT);
+  let upper = inShade(lower, TYPICAL_LIGHT);
   if (above.length >= 20) {
     const found = typical(image, above);
     const isLip = clamp(1 - distance(found, own) / Math.max(6, distance(skin, own)), 0, 1);
@@ -119,7 +122,7 @@ export function lipColours(
       rich(found, skin),
       (share * light) / Math.max(1, lumaOf(...rich(found, skin))),
     );
-    upper = mix(scaled(lower, share), shown, 0.7 * isLip);
+    upper = mix(inShade(lower, share), shown, 0.7 * isLip);
   }
   return { upper, lower, slope: slopeOf(image, trusted), seenAbove };
 }
@@ -149,6 +152,7 @@ export function colourLips(
     const drawn = isLow ? 0 : DRAWN * smoothstep(...SHOWN, seenAbove);
     const share = Math.max(CORRECTED * amount, drawn);
     const tells = smoothstep(...PALE, distance(base, skin));
+    const likeSkin = scaled(skin, lumaOf(...base) / Math.max(1, lumaOf(...skin)));
     for (const [k, { i, r, t, edge }] of lip.entries()) {
       const light = (isLow ? lightBelow(r, t) : lightAbove(r, t)) * Math.exp(slope * r);
       const to = lumaOf(...base) * light;
@@ -158,9 +162,13 @@ export function colourLips(
       const filled =
         FILLED * tells * (1 - lipShare([...mean.subarray(k * 3, k * 3 + 3)], base, skin));
       const alpha = Math.max(share, filled) * bare * edge;
+      const shaded = inShade(
+        mix(base, likeSkin, PALE_ENDS * smoothstep(0.35, 1, Math.abs(r))),
+        light,
+      );
       for (let c = 0; c < 3; c++) {
         const detail = clamp(image.data[i * 3 + c]! / Math.max(1, mean[k * 3 + c]!), ...TEXTURE);
-        const colour = Math.min(255, base[c]! * light * detail);
+        const colour = Math.min(255, shaded[c]! * detail);
         image.data[i * 3 + c] =
           image.data[i * 3 + c]! + alpha * (colour - image.data[i * 3 + c]!) + 0.5;
       }
@@ -177,11 +185,18 @@ function lipShare(colour: readonly number[], lip: Rgb, skin: Rgb): number {
   return smoothstep(...LIP_LIKE, fromSkin / Math.max(1, fromSkin + fromLip));
 }
 
-/** Light on the lower lip: darkest under the upper one, with a soft highlight on its roundness. */
-const lightBelow = (r: number, t: number): number =>
-  (0.84 + 0.17 * smoothstep(0, 0.35, t) - 0.02 * smoothstep(0.6, 1, t)) *
-  (1 - 0.12 * smoothstep(0.45, 1, Math.abs(r))) *
-  (1 + 0.1 * Math.exp(-(((t - 0.42) / 0.22) ** 2) - (r / 0.38) ** 2));
+/**
+ * Light on the lower lip: darkest under the upper one, most of all at its sides, with a soft highlight
+ * on its roundness.
+ */
+const lightBelow = (r: number, t: number): number => {
+  const side = Math.abs(r);
+  return (
+    (1 - (0.16 + 0.1 * side) * (1 - smoothstep(0, 0.35 + 0.9 * side, t))) *
+    (1 - 0.12 * smoothstep(0.45, 1, side)) *
+    (1 + 0.04 * Math.exp(-(((t - 0.42) / 0.22) ** 2) - (r / 0.38) ** 2))
+  );
+};
 
 /** Light on the upper lip: it faces down, most of all at the seam. */
 const lightAbove = (r: number, t: number): number =>

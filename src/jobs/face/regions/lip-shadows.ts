@@ -3,6 +3,7 @@
 // here: those had half of the shadow at their corners, and hardly any below the lip, and looked painted.
 import { lumaAt, median } from '../imaging/colour.ts';
 import { type Curve, curveThrough, type Point } from '../imaging/curve.ts';
+import { shadePixel } from '../imaging/flesh.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import { type Landmarks, LOWER_INNER, LOWER_OUTER, MOUTH_CORNERS } from '../detect/landmarks.ts';
 import { MouthFrame } from './mouth-frame.ts';
@@ -35,8 +36,6 @@ const BELOW_HEIGHT = 0.036;
 const BESIDE_BELOW = 0.14;
 /** Its half length, half widths of the mouth. */
 const BELOW_LENGTH = 0.45;
-/** Shadows on skin are redder than it: green and blue lose more than red by this factor. */
-const REDDER = 1.12;
 
 /**
  * Draws what is missing of these shadows, in place.
@@ -82,10 +81,7 @@ export function drawLipShadows(
         ...pits.map((pit) => pit.depth * pitShade(point, pit, halfWidth, softness)),
         below * belowShade(point, edge, frame, softness),
       );
-      const i = 3 * (y * image.width + x);
-      image.data[i] = image.data[i]! * (1 - depth) + 0.5;
-      image.data[i + 1] = image.data[i + 1]! * Math.max(0, 1 - REDDER * depth) + 0.5;
-      image.data[i + 2] = image.data[i + 2]! * Math.max(0, 1 - REDDER * depth) + 0.5;
+      shadePixel(image, y * image.width + x, 1 - depth);
     }
   }
 }

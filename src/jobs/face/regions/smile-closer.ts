@@ -2,6 +2,7 @@
 // when the lips meet and the corners sink, and warps the picture that way.
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { shadePixel } from '../imaging/flesh.ts';
 import { sampleCubic } from '../imaging/sample-cubic.ts';
 import {
   CHIN,
@@ -383,7 +384,7 @@ export class SmileCloser {
   drawSeam(image: RgbImage, softness: number): void {
     const { faceHeight } = this.#frame;
     const thickness = 0.6 + 0.0025 * faceHeight + 0.6 * softness;
-    const strength = 0.42 / Math.sqrt(softness);
+    const strength = 0.36 / Math.sqrt(softness);
     const middle = (this.#left + this.#right) / 2;
     const half = ((this.#right - this.#left) / 2) * (1 - this.#narrow);
     for (let y = 0; y < image.height; y++) {
@@ -404,11 +405,7 @@ export class SmileCloser {
           along *
           Math.exp((-distance * distance) / 1.8) *
           (1 - smoothstep(0.82, 1.05, r));
-        const i = (y * image.width + x) * 3;
-        const most = Math.max(1, image.data[i]!, image.data[i + 1]!, image.data[i + 2]!);
-        for (let c = i; c < i + 3; c++) {
-          image.data[c] = image.data[c]! * (1 - dark * (1.3 - (0.6 * image.data[c]!) / most));
-        }
+        shadePixel(image, y * image.width + x, 1 - dark);
       }
     }
   }
