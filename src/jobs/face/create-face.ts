@@ -9,7 +9,7 @@ import { type Crop, CROP_ROOM, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts
 import { isHeadCutOff } from './detect/cut-off.ts';
 import { decodeImage } from './imaging/decode.ts';
 import { withoutBars } from './imaging/letterbox.ts';
-import { exposureOf, lit } from './detect/exposure.ts';
+import { exposureOf, lit, sharpnessOf } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
 import { FaceError, type FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
@@ -77,7 +77,7 @@ export async function createFace(
   const crop = cropWithHair(source, face, isSquare(look));
   const warnings = [...faceWarnings, ...checkCrop(crop)];
   checkPerson(face);
-  const closed = restMouth(crop.image, crop.points, crop.scale);
+  const closed = restMouth(crop.image, crop.points, sharpnessOf(crop));
   if (closed.opening) {
     warnings.push('MOUTH_OPEN');
   }

@@ -14,9 +14,10 @@ import {
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
 import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
+import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { lipShape } from '../../../src/jobs/face/regions/lip-shape.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
-import { wholeOpening } from '../../../src/jobs/face/regions/mouth-opening.ts';
+import { isOpen, wholeOpening } from '../../../src/jobs/face/regions/mouth-opening.ts';
 import { narrowing, smilingEyes } from '../../../src/jobs/face/regions/resting-mouth.ts';
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
@@ -173,4 +174,35 @@ test('teeth above the outline of the lips belong to the opening, pale skin there
   };
   assert.equal(found([232, 226, 214]), 1);
   assert.equal(found([222, 178, 158]), 0);
+});
+
+test('teeth of a blurred picture, as red as its lips, are seen by their light', () => {
+  const points = landmarks.slice();
+  const { halfWidth } = new MouthFrame(landmarks);
+  const gap = 0.18 * halfWidth;
+  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
+    points[index * 3 + 1]! += gap;
+  }
+  const [top, from, to, bottom] = [UPPER_OUTER, UPPER_INNER, LOWER_INNER, LOWER_OUTER].map((line) =>
+    py(points, line[5]),
+  ) as [number, number, number, number];
+  const isOpenWith = (between: Rgb, sharpness: number): boolean => {
+    const image = rgbImage(SIZE, SIZE);
+    const seen = plane(SIZE, SIZE);
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      const y = Math.floor(i / SIZE) + 0.5;
+      const isMouth = Math.abs((i % SIZE) - 256) < 0.9 * halfWidth && y > top && y < bottom;
+      const isBetween = isMouth && y > from && y < to;
+      seen.data[i] = isBetween ? 1 : 0;
+      image.data.set(isBetween ? between : isMouth ? [176, 128, 112] : [205, 160, 140], i * 3);
+    }
+    return isOpen(image, points, seen, gap / (2 * halfWidth), sharpness);
+  };
+  const [teeth, seam]: Rgb[] = [
+    [206, 157, 141],
+    [150, 106, 92],
+  ];
+  assert.equal(isOpenWith(teeth!, 0.5), true);
+  assert.equal(isOpenWith(teeth!, 1), false, 'gloss on lips of a sharp picture');
+  assert.equal(isOpenWith(seam!, 0.5), false);
 });

@@ -53,16 +53,15 @@ export interface RestingMouth {
 
 /**
  * Closes the mouth of a cropped head.
- * @param scale source pixels per pixel of the crop. Below 1 the crop was enlarged, and what is
- * drawn must be as soft as the crop.
+ * @param sharpness below 1 the crop was enlarged or is blurred, and what is drawn must be as soft
  */
-export function restMouth(image: RgbImage, found: Landmarks, scale = 1): RestingMouth {
+export function restMouth(image: RgbImage, found: Landmarks, sharpness = 1): RestingMouth {
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
   const [upper, lower] = frame.local(found, INNER_MIDDLES);
   const gap = Math.max(0, lower!.y - upper!.y) / (2 * frame.halfWidth);
   const smile = smileOf(found, frame);
-  if (!isOpen(image, found, seen, gap)) {
+  if (!isOpen(image, found, seen, gap, sharpness)) {
     const points = snapToMoustache(image, snapToLipSeam(image, found, frame), frame);
     const relax = RELAX_CLOSED * smile;
     if (relax < LEAST_RELAX) {
@@ -77,7 +76,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
     return { image: relaxed, points: moved, opening: undefined, gap, smile, raised: relax };
   }
   const wide = snapToCorners(image, found, frame);
-  const opening = wholeOpening(image, wide, seen);
+  const opening = wholeOpening(image, wide, seen, sharpness);
   const outlined = snapToOutline(image, wide, frame, opening);
   const open = new MouthFrame(outlined);
   const points = alongOpening(outlined, open, opening);
@@ -88,7 +87,7 @@ export function restMouth(image: RgbImage, found: Landmarks, scale = 1): Resting
   const closed = closer.warp(image, ...continuedLips(image, points, open, opening));
   const moved = closer.move(points);
   const colours = lipColours(image, points, dilate(opening, 2));
-  const softness = Math.max(1, 1 / scale);
+  const softness = Math.max(1, 1 / sharpness);
   if (colours) {
     const amount = Math.max(smile, smoothstep(...COLOURED_GAP, gap));
     colourLips(closed, moved, colours, amount, softness);
