@@ -10,7 +10,7 @@ import {
   UPPER_OUTER,
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { curveThrough } from '../../../src/jobs/face/imaging/curve.ts';
-import { labAt, lumaOf } from '../../../src/jobs/face/imaging/colour.ts';
+import { labAt, lumaAt, lumaOf } from '../../../src/jobs/face/imaging/colour.ts';
 import { inShade } from '../../../src/jobs/face/imaging/flesh.ts';
 import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
@@ -87,4 +87,28 @@ test('in black and white lips stay without colour', () => {
     assert.ok(Math.max(r!, g!, b!) - Math.min(r!, g!, b!) <= 1);
     assert.ok(lumaOf(r!, g!, b!) < 125);
   }
+});
+
+test('pixels at the seam that show the other lip do not become a row of dots', () => {
+  const image = rgbImage(SIZE, SIZE);
+  const line = curveThrough(frame.local(landmarks, UPPER_INNER));
+  const rise = (i: number): number => {
+    const { x, y } = frame.toLocal((i % SIZE) + 0.5, Math.floor(i / SIZE) + 0.5);
+    return line(x) - y;
+  };
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    const isDot = rise(i) > 0 && rise(i) < 1 && i % 3 === 0;
+    image.data.set(isDot ? [230, 170, 165] : rise(i) > 0 ? [140, 76, 72] : [182, 116, 108], i * 3);
+  }
+  const colours = lipColours(image, landmarks, plane(SIZE, SIZE))!;
+  colourLips(image, landmarks, colours, 1, 1);
+  const lumas: number[] = [];
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    const { x } = frame.toLocal((i % SIZE) + 0.5, Math.floor(i / SIZE) + 0.5);
+    if (rise(i) > 0 && rise(i) < 1 && Math.abs(x) < 0.5 * frame.halfWidth) {
+      lumas.push(lumaAt(image, i));
+    }
+  }
+  const [least, most] = [Math.min(...lumas), Math.max(...lumas)];
+  assert.ok(most < 1.2 * least, `between ${least} and ${most} along the seam`);
 });

@@ -58,6 +58,13 @@ const PALE_ENDS = 0.72;
 /** Range of texture that stays, as a factor. */
 const TEXTURE: readonly [number, number] = [0.78, 1.24];
 
+/**
+ * Pixels beside the seam have colours of both lips: within so many pixels texture is left out, and this
+ * share of the difference from the lip's colour is taken back.
+ */
+const SEAM: readonly [number, number] = [2, 0.5];
+const SEAM_COLOURED = 0.95;
+
 /** Half width of the lips' outer edge, share of the face's height: the red fades into the skin. */
 const EDGE = 0.0085;
 
@@ -153,7 +160,7 @@ export function colourLips(
     const share = Math.max(CORRECTED * amount, drawn);
     const tells = smoothstep(...PALE, distance(base, skin));
     const likeSkin = scaled(skin, lumaOf(...base) / Math.max(1, lumaOf(...skin)));
-    for (const [k, { i, r, t, edge }] of lip.entries()) {
+    for (const [k, { i, r, t, edge, rise }] of lip.entries()) {
       const light = (isLow ? lightBelow(r, t) : lightAbove(r, t)) * Math.exp(slope * r);
       const to = lumaOf(...base) * light;
       const from = lumaOf(mean[k * 3]!, mean[k * 3 + 1]!, mean[k * 3 + 2]!);
@@ -161,13 +168,15 @@ export function colourLips(
       const bare = smoothstep(0.45, 0.65, from / Math.max(1, to));
       const filled =
         FILLED * tells * (1 - lipShare([...mean.subarray(k * 3, k * 3 + 3)], base, skin));
-      const alpha = Math.max(share, filled) * bare * edge;
+      const atSeam = SEAM_COLOURED * amount * smoothstep(...SEAM, rise);
+      const alpha = Math.max(share, filled, atSeam) * bare * edge;
       const shaded = inShade(
         mix(base, likeSkin, PALE_ENDS * smoothstep(0.35, 1, Math.abs(r))),
         light,
       );
       for (let c = 0; c < 3; c++) {
-        const detail = clamp(image.data[i * 3 + c]! / Math.max(1, mean[k * 3 + c]!), ...TEXTURE);
+        const own = clamp(image.data[i * 3 + c]! / Math.max(1, mean[k * 3 + c]!), ...TEXTURE);
+        const detail = own + (1 - own) * smoothstep(...SEAM, rise);
         const colour = Math.min(255, shaded[c]! * detail);
         image.data[i * 3 + c] =
           image.data[i * 3 + c]! + alpha * (colour - image.data[i * 3 + c]!) + 0.5;
@@ -209,6 +218,8 @@ interface Seen {
   readonly r: number;
   /** From the seam (0) to the outer edge (1). */
   readonly t: number;
+  /** The same in pixels. */
+  readonly rise: number;
   /** 1 inside the lip, falling to 0 beyond the outer edge. */
   readonly edge: number;
 }
@@ -238,7 +249,7 @@ function pixelsOf(
       const thickness = (to(u) - from(u)) * way;
       const edge = smoothstep(thickness + soft, thickness - soft, rise);
       if (rise >= 0 && edge > 0 && thickness > 0.5) {
-        found.push({ i: y * width + x, r, t: Math.min(1, rise / thickness), edge });
+        found.push({ i: y * width + x, r, t: Math.min(1, rise / thickness), rise, edge });
       }
     }
   }
