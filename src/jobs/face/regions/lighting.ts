@@ -4,6 +4,7 @@ import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
+  FACE_OVAL,
   LEFT_EYE,
   LOWER_INNER,
   LOWER_OUTER,
@@ -12,6 +13,7 @@ import {
   py,
   RIGHT_EYE,
 } from '../detect/landmarks.ts';
+import { indicesWhere, outlineMask } from '../detect/exposure.ts';
 import { eyePixels } from './eye-contours.ts';
 
 /** Light and skin of a portrait; colours are RGB, 0..255. */
@@ -48,7 +50,13 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
     ...CHROMA_RANGE,
     Math.max(Math.hypot(...onCheeks), Math.hypot(onLip[0] - onCheeks[0], onLip[1] - onCheeks[1])),
   );
-  return { skin, white: whiteOf(skin, sclera, colour), colour, grain: grainOf(image, cheeks) };
+  const face = outlineMask(image, points, FACE_OVAL);
+  const brightest = quantile(
+    indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i)),
+    BRIGHTEST,
+  );
+  const white = whiteOf(skin, sclera, brightest, colour);
+  return { skin, white, colour, grain: grainOf(image, cheeks) };
 }
 
 /** Chroma in units of luma: (B - Y, R - Y) / Y, scaled as in YUV. Neutral is (0, 0). */
@@ -96,8 +104,20 @@ const ABOVE_SCLERA = 1.02;
 const SKIN_LEAST = [0.88, 40] as const;
 const SKIN_MOST = [1.35, 20] as const;
 
-/** White in the light of a face. @param colour as in Lighting */
-function whiteOf(skin: Rgb, sclera: Rgb, colour: number): Rgb {
+/**
+ * The brightest parts of a face, as a quantile, and most of their luma that white has: the teeth of
+ * 125 mouths, which are 1.08 as light, had .93 of it in the median, 1.04 at most in 95 of 100. In dim
+ * and faded pictures and in even light the bound by the skin is higher.
+ */
+const BRIGHTEST = 0.98;
+const BELOW_BRIGHTEST = 0.95;
+
+/**
+ * White in the light of a face.
+ * @param brightest luma of its brightest parts
+ * @param colour as in Lighting
+ */
+function whiteOf(skin: Rgb, sclera: Rgb, brightest: number, colour: number): Rgb {
   const [u, v] = castOf(skin);
   const [hueU, hueV] = SKIN_HUE;
   const share = clamp((u * hueU + v * hueV) / (hueU ** 2 + hueV ** 2), ...SKIN_SHARES);
@@ -108,7 +128,11 @@ function whiteOf(skin: Rgb, sclera: Rgb, colour: number): Rgb {
   const skinLuma = lumaOf(...skin);
   const bound = ([factor, offset]: readonly [number, number]): number =>
     Math.min(232, factor * skinLuma + offset);
-  const luma = clamp(ABOVE_SCLERA * lumaOf(...sclera), bound(SKIN_LEAST), bound(SKIN_MOST));
+  const onSclera = ABOVE_SCLERA * lumaOf(...sclera);
+  const luma = Math.min(
+    clamp(onSclera, bound(SKIN_LEAST), bound(SKIN_MOST)),
+    Math.max(onSclera, BELOW_BRIGHTEST * brightest),
+  );
   return withCast(luma, [cast[0] + SCLERA_SHARE * rest[0], cast[1] + SCLERA_SHARE * rest[1]]);
 }
 
