@@ -112,3 +112,13 @@ test('pixels at the seam that show the other lip do not become a row of dots', (
   const [least, most] = [Math.min(...lumas), Math.max(...lumas)];
   assert.ok(most < 1.2 * least, `between ${least} and ${most} along the seam`);
 });
+
+test('lips that hardly part keep the dark line between them', () => {
+  const [faint, dark] = [0, 1].map((line) => {
+    const image = closed([182, 116, 108], [210, 163, 141]);
+    const closer = new SmileCloser(landmarks, frame, { relax: 0, narrow: 0, smile: 0 });
+    closer.drawSeam(image, 1, line);
+    return lumaAt(image, seam);
+  }) as [number, number];
+  assert.ok(dark < 0.75 * faint, `${dark} instead of ${faint}`);
+});

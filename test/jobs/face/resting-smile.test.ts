@@ -206,3 +206,30 @@ test('teeth of a blurred picture, as red as its lips, are seen by their light', 
   assert.equal(isOpenWith(teeth!, 1), false, 'gloss on lips of a sharp picture');
   assert.equal(isOpenWith(seam!, 0.5), false);
 });
+
+test('an upper lip that darkens towards a narrow gap stays a lip', () => {
+  const { halfWidth } = new MouthFrame(landmarks);
+  const opened = (gap: number): number => {
+    const points = landmarks.slice();
+    for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
+      points[index * 3 + 1]! += gap;
+    }
+    const [from, to] = [py(points, UPPER_INNER[5]), py(points, LOWER_INNER[5])];
+    const image = rgbImage(SIZE, SIZE);
+    const seen = plane(SIZE, SIZE);
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      const [x, y] = [i % SIZE, Math.floor(i / SIZE) + 0.5];
+      const isMiddle = Math.abs(x - 256) < 0.25 * halfWidth;
+      const isDark = y > from - 9 && y < to && Math.abs(x - 256) < 0.6 * halfWidth;
+      seen.data[i] = isMiddle && y > from && y < to ? 1 : 0;
+      image.data.set(isDark ? [70, 24, 24] : [164, 104, 98], i * 3);
+    }
+    const opening = wholeOpening(image, points, seen);
+    return Array.from(
+      { length: 12 },
+      (_, k) => opening.data[(Math.round(from) - 1 - k) * SIZE + 256]!,
+    ).filter((value) => value > 0.5).length;
+  };
+  assert.ok(opened(0.1 * halfWidth) <= 6, `${opened(0.1 * halfWidth)} pixels of the upper lip`);
+  assert.ok(opened(0.3 * halfWidth) >= 7, 'the dark of a wide opening belongs to it');
+});

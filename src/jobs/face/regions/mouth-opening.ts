@@ -263,11 +263,12 @@ export function wholeOpening(
       byTint && (a - lip.a) * tintA + (b - lip.b) * tintB > 0.5 * (tintA ** 2 + tintB ** 2);
     const pale = lip.a > COLOURLESS && !lost ? a < lip.a - PALER : l > lighter;
     return within.data[i]! > 0.9
-      ? tinted || (pale && lower.data[i]! < 0.5) || l < lit - darker
+      ? tinted || (pale && lower.data[i]! < 0.5) || (l < lit - darker && near(i))
       : beyond.data[i]! > 0.1 &&
           (l < lit - 1.3 * darker ||
             (l > skin.l + TOOTH_BEYOND.lighter && a < skin.a - TOOTH_BEYOND.paler));
   };
+  const near = darkReach(points, seen);
   const opening = plane(width, height);
   opening.data.set(seen.data);
   const stack: number[] = [];
@@ -286,6 +287,27 @@ export function wholeOpening(
     }
   }
   return opening;
+}
+
+/**
+ * Height of the contour, in widths of the mouth, up to which what is dark in the middle of the mouth
+ * belongs to the opening only beside it, within so many pixels and this share of that height: the upper
+ * lip of a closed mouth gets darker towards its seam.
+ */
+const NARROW = { gap: 0.08, pixels: 2, share: 0.4 } as const;
+
+/** Where dark pixels belong to the opening. */
+function darkReach(points: Landmarks, seen: Plane): (i: number) => boolean {
+  const [upper, lower] = [at(points, UPPER_INNER[5]), at(points, LOWER_INNER[5])];
+  const [left, right] = [at(points, UPPER_INNER[0]), at(points, UPPER_INNER[10])];
+  const gap = Math.hypot(lower.x - upper.x, lower.y - upper.y);
+  const width = Math.hypot(right.x - left.x, right.y - left.y);
+  if (gap > NARROW.gap * width) {
+    return () => true;
+  }
+  const near = dilate(seen, Math.round(NARROW.pixels + NARROW.share * gap));
+  return (i) =>
+    near.data[i]! > 0.5 || Math.abs((i % seen.width) + 0.5 - upper.x) > 0.3 * Math.max(1, width);
 }
 
 /** How much lighter and less red than the skin beside the lips teeth are beyond their contour. */

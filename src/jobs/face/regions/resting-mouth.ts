@@ -93,7 +93,7 @@ export function restMouth(image: RgbImage, found: Landmarks, sharpness = 1): Res
     colourLips(closed, moved, colours, amount, softness);
     clearLipRim(closed, moved, colours.lower, amount);
   }
-  closer.drawSeam(closed, softness);
+  closer.drawSeam(closed, softness, darkSeam(image, seen, colours?.lower, gap));
   const amount = Math.max(smile, 0.5 * relax);
   softenFolds(closed, moved, amount, Math.max(amount, smoothstep(...FOLDED, smile)));
   drawLipShadows(closed, moved, Math.max(smile, smoothstep(...COLOURED_GAP, gap)), softness);
@@ -142,6 +142,28 @@ const STAYS_WIDE = 0.65;
 // lift of 0.21 and a width of 0.59 at most; a broad smile has a lift of 0.3 or a width of 0.65.
 const LIFT: readonly [number, number] = [0.18, 0.32];
 const WIDTH: readonly [number, number] = [0.6, 0.7];
+
+/** Gaps, in widths of the mouth: a dark line between lips that hardly part, and an opening. */
+const DARK_LINE: readonly [number, number] = [0.09, 0.05];
+/** Its luma in units of that of the lower lip: faint, and black. */
+const DARK: readonly [number, number] = [0.65, 0.25];
+
+/** How much lips that hardly part have a dark line between them, which they keep, 0..1. */
+function darkSeam(image: RgbImage, seen: Plane, lip: Rgb | undefined, gap: number): number {
+  if (!lip || gap > DARK_LINE[0]) {
+    return 0;
+  }
+  const inside: number[] = [];
+  for (let i = 0; i < seen.data.length; i++) {
+    if (seen.data[i]! > 0.5) {
+      inside.push(lumaAt(image, i));
+    }
+  }
+  return (
+    smoothstep(...DARK_LINE, gap) *
+    smoothstep(...DARK, median(inside) / Math.max(1, lumaOf(...lip)))
+  );
+}
 
 /** How broad the smile is, 0..1. */
 function smileOf(points: Landmarks, frame: MouthFrame): number {

@@ -380,11 +380,12 @@ export class SmileCloser {
    * Draws the dark seam that closed lips have: in their own hue, darkest in its middle and before the
    * corners, where it fades.
    * @param softness 1 in a sharp picture, more in an enlarged one
+   * @param dark how dark a line the portrait has there, 0..1
    */
-  drawSeam(image: RgbImage, softness: number): void {
+  drawSeam(image: RgbImage, softness: number, dark = 0): void {
     const { faceHeight } = this.#frame;
-    const thickness = 0.6 + 0.0025 * faceHeight + 0.6 * softness;
-    const strength = 0.36 / Math.sqrt(softness);
+    const thickness = (0.6 + 0.0025 * faceHeight + 0.6 * softness) * (1 + 0.4 * dark);
+    const strength = (0.36 + 0.45 * dark) / Math.sqrt(softness);
     const middle = (this.#left + this.#right) / 2;
     const half = ((this.#right - this.#left) / 2) * (1 - this.#narrow);
     for (let y = 0; y < image.height; y++) {
@@ -400,12 +401,12 @@ export class SmileCloser {
         }
         const along =
           0.74 + 0.26 * Math.exp(-((r / 0.32) ** 2)) + 0.26 * Math.exp(-(((r - 0.86) / 0.13) ** 2));
-        const dark =
+        const depth =
           strength *
           along *
           Math.exp((-distance * distance) / 1.8) *
           (1 - smoothstep(0.82, 1.05, r));
-        shadePixel(image, y * image.width + x, 1 - dark);
+        shadePixel(image, y * image.width + x, 1 - depth);
       }
     }
   }
