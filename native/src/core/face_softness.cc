@@ -22,7 +22,12 @@ constexpr float BLURRIER = .7f;
  * Edges of this blur show that a small picture was enlarged, pixels; how much softer what is drawn
  * into it is for each pixel beyond, and at most.
  */
-constexpr float ENLARGED = 1.2f, SOFTER = 1.3f, SOFTEST = 1.3f;
+constexpr float ENLARGED = 1.2f, SOFTER = 1.3f, SOFTEST = 2.7f;
+/**
+ * Blurred portraits have up to this share of their pixels at edges (.14 was the most of nine);
+ * where there are more it is a soft pattern, which makes nothing softer than this.
+ */
+constexpr float PATTERN = .25f, SOFT_PATTERN = 1.3f;
 
 }  // namespace
 
@@ -34,11 +39,12 @@ float softness_of(const Model& model) {
   double near = 1, far = 1;
   // Edges by their steepest step, share of the whole.
   std::array<int, 101> steps{};
-  int edges = 0;
+  int edges = 0, pixels = 0;
   for (int y = std::max(0, int(mouth.y) - reach); y < std::min(asset.height, int(mouth.y) + reach);
        y++) {
     const uint8_t* row = asset.luma + size_t(y) * size_t(asset.width);
     for (int x = left; x < right; x++) {
+      pixels++;
       near += std::abs(row[x + 1] - row[x]);
       far += std::abs(row[x + 2] - row[x]);
       const int whole = std::abs(row[x + HALF_EDGE] - row[x - HALF_EDGE]);
@@ -61,7 +67,8 @@ float softness_of(const Model& model) {
   // The steepest slope of an edge that a normal distribution has blurred is .4 of its deviation.
   const float blur = edges == 0 ? 0 : 40 / float(std::max<size_t>(1, steepest));
   return mix(DETAILED, SMOOTH, smoothstep(DIFFER[0], DIFFER[1], float(far / near))) +
-         std::clamp(SOFTER * (blur - ENLARGED), 0.f, SOFTEST);
+         std::clamp(SOFTER * (blur - ENLARGED), 0.f,
+                    float(edges) > PATTERN * float(pixels) ? SOFT_PATTERN : SOFTEST);
 }
 
 }  // namespace mouthpiece::face

@@ -12,11 +12,11 @@ const INSIDE = 230;
 /** Index of the V sample at a pixel. */
 const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
 
-/** A picture of stripes whose edges take so many pixels. */
-function stripes(edge: number): Uint8Array {
+/** A picture of stripes of a width, whose edges take so many pixels. */
+function stripes(edge: number, width = 24): Uint8Array {
   const { neutral } = syntheticParts();
   for (let i = 0; i < PIXELS; i++) {
-    const from = Math.abs(((i % SIZE) % 48) - 24) - 12;
+    const from = Math.abs(((i % SIZE) % (2 * width)) - width) - width / 2;
     neutral[i] = 150 + 60 * Math.max(-0.5, Math.min(0.5, from / edge));
   }
   return neutral;
@@ -129,6 +129,19 @@ describe('the inside of the mouth', () => {
     };
     const [sharp, soft] = [steepest(1), steepest(8)];
     assert.ok(sharp > 8 && soft < 0.5 * sharp, `${sharp} ${soft}`);
+  });
+
+  test('in a blurred portrait the dark of the mouth is hardly darker than the lips', () => {
+    const darkest = (edge: number): number => {
+      const neutral = stripes(edge, 96);
+      const { picture } = new Canvas(new native.FaceAsset(syntheticAsset({ neutral }))).show(
+        VISEMES.aa,
+      );
+      const rows = Array.from({ length: 80 }, (_, i) => 290 + i);
+      return Math.min(...rows.map((row) => picture[row * SIZE + 258]!));
+    };
+    const [sharp, blurred] = [darkest(1), darkest(14)];
+    assert.ok(blurred > sharp + 12, `${blurred} where the portrait is blurred, ${sharp} else`);
   });
 
   test('puckered lips turn dark inside over several rows', () => {
