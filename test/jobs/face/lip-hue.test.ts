@@ -7,36 +7,25 @@ import {
   px,
   py,
   UPPER_INNER,
-  UPPER_OUTER,
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { curveThrough } from '../../../src/jobs/face/imaging/curve.ts';
 import { labAt, lumaAt, lumaOf } from '../../../src/jobs/face/imaging/colour.ts';
 import { inShade } from '../../../src/jobs/face/imaging/flesh.ts';
 import { plane, type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
-import { polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { colourLips, lipColours } from '../../../src/jobs/face/regions/lip-colour.ts';
 import { drawLipShadows } from '../../../src/jobs/face/regions/lip-shadows.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
+import { flatFace, SIZE } from './flat-face.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 
-const SIZE = 512;
 const { landmarks } = syntheticParts();
 const frame = new MouthFrame(landmarks);
 
 /** Lips of one colour on skin of one colour, closed as a smile is. */
 function closed(lip: Rgb, skin: Rgb): RgbImage {
-  const image = rgbImage(SIZE, SIZE);
-  const outline = [...UPPER_OUTER, ...LOWER_OUTER.toReversed()];
-  const lips = polygonMask(
-    SIZE,
-    SIZE,
-    outline.map((i) => ({ x: px(landmarks, i), y: py(landmarks, i) })),
-  );
-  for (let i = 0; i < SIZE * SIZE; i++) {
-    image.data.set(lips.data[i]! > 0.5 ? lip : skin, i * 3);
-  }
+  const image = flatFace(landmarks, lip, skin);
   colourLips(image, landmarks, lipColours(image, landmarks, plane(SIZE, SIZE))!, 1, 1);
   new SmileCloser(landmarks, frame, { relax: 1, narrow: 0, smile: 1 }).drawSeam(image, 1);
   drawLipShadows(image, landmarks, 1, 1);

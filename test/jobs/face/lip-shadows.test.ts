@@ -7,34 +7,18 @@ import {
   MOUTH_CORNERS,
   px,
   py,
-  UPPER_OUTER,
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
-import { type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
-import { polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
+import type { RgbImage } from '../../../src/jobs/face/imaging/image.ts';
 import { drawLipShadows } from '../../../src/jobs/face/regions/lip-shadows.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
+import { flatFace, SIZE } from './flat-face.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 
-const SIZE = 512;
 const { landmarks } = syntheticParts();
 const { eyeDistance, halfWidth } = new MouthFrame(landmarks);
 
-/** Lips of one colour on skin of one colour. */
-function flatFace(): RgbImage {
-  const image = rgbImage(SIZE, SIZE);
-  const outline = [...UPPER_OUTER, ...LOWER_OUTER.toReversed()];
-  const lips = polygonMask(
-    SIZE,
-    SIZE,
-    outline.map((i) => ({ x: px(landmarks, i), y: py(landmarks, i) })),
-  );
-  for (let i = 0; i < SIZE * SIZE; i++) {
-    image.data.set(lips.data[i]! > 0.5 ? [180, 100, 95] : [205, 160, 135], i * 3);
-  }
-  return image;
-}
-
+const face = (): RgbImage => flatFace(landmarks, [180, 100, 95], [205, 160, 135]);
 const lightAt = (image: RgbImage, x: number, y: number): number =>
   lumaAt(image, Math.round(y) * SIZE + Math.round(x));
 const middle = px(landmarks, LOWER_OUTER[5]);
@@ -43,8 +27,8 @@ const [left, right] = MOUTH_CORNERS.map((i) => px(landmarks, i)) as [number, num
 const corner = py(landmarks, MOUTH_CORNERS[0]);
 
 test('the corners of a flat mouth become dark, and so does the skin below the lower lip', () => {
-  const before = flatFace();
-  const image = flatFace();
+  const before = face();
+  const image = face();
   drawLipShadows(image, landmarks, 1, 1);
   for (const x of [left + 0.06 * halfWidth, right - 0.06 * halfWidth]) {
     assert.ok(lightAt(image, x, corner) < 0.8 * lightAt(before, x, corner));
@@ -56,7 +40,7 @@ test('the corners of a flat mouth become dark, and so does the skin below the lo
 });
 
 test('what is dark already stays as it is', () => {
-  const image = flatFace();
+  const image = face();
   for (let i = 0; i < 4; i++) {
     drawLipShadows(image, landmarks, 1, 1);
   }
@@ -68,12 +52,12 @@ test('what is dark already stays as it is', () => {
   ] as const) {
     const [once, twice] = [lightAt(image, x, y), lightAt(again, x, y)];
     assert.ok(twice > 0.97 * once, `at ${x}, ${y} ${once} became ${twice}`);
-    assert.ok(twice > 0.35 * lightAt(flatFace(), x, y), `${twice} is too dark`);
+    assert.ok(twice > 0.35 * lightAt(face(), x, y), `${twice} is too dark`);
   }
 });
 
 test('without a smile nothing changes', () => {
-  const image = flatFace();
+  const image = face();
   drawLipShadows(image, landmarks, 0, 1);
-  assert.deepEqual(image, flatFace());
+  assert.deepEqual(image, face());
 });

@@ -117,7 +117,8 @@ export function isOpen(
   }
   if (
     gap > TOOTH.gap &&
-    isColourLost(lip, skinBeside(image, outer), sharpness) &&
+    sharpness < BLURRED.sharpness &&
+    isColourLost(lip, skinBeside(image, outer)) &&
     lightBand(image, points) > BLURRED.lighter
   ) {
     return true;
@@ -132,11 +133,9 @@ export function isOpen(
   );
 }
 
-/** Whether a picture is so blurred that the lips have hardly another colour than the skin. */
-const isColourLost = (lip: Lab, skin: Lab, sharpness: number): boolean =>
-  sharpness < BLURRED.sharpness &&
-  lip.a - skin.a > BLURRED.redness[0] &&
-  lip.a - skin.a < BLURRED.redness[1];
+/** Whether the lips of a blurred picture have hardly another colour than the skin. */
+const isColourLost = (lip: Lab, skin: Lab): boolean =>
+  lip.a - skin.a > BLURRED.redness[0] && lip.a - skin.a < BLURRED.redness[1];
 
 /**
  * How much lighter (L*) the lightest line between the lips is than the lips above and below it, in the
@@ -250,7 +249,7 @@ export function wholeOpening(
   const [tintA, tintB] = [shown.a - lip.a, shown.b - lip.b];
   const lower = polygonMask(width, height, lowerPolygon(points, CERTAIN));
   const skin = skinBeside(image, outline);
-  const lost = isColourLost(lip, skin, sharpness);
+  const lost = sharpness < BLURRED.sharpness && isColourLost(lip, skin);
   const lighter = lip.l + (lost ? BLURRED.lighter : LIGHTER);
   const light = lightAlong(
     samples,
