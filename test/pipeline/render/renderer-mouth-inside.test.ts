@@ -248,8 +248,15 @@ describe('the inside of the mouth', () => {
   test('a baby has no teeth', () => {
     const bright = [230, 128, INSIDE] as const;
     const dark = [30, 128, 128] as const;
-    const brightest = (chin: number, cheeks = 0): number => {
+    const brightest = (chin: number, cheeks = 0, brows = 1): number => {
       const { landmarks } = syntheticParts();
+      for (const [brow, lid] of [
+        [105, 159],
+        [334, 386],
+      ]) {
+        const y = landmarks[lid! * 3 + 1]!;
+        landmarks[brow! * 3 + 1] = y + (landmarks[brow! * 3 + 1]! - y) * brows;
+      }
       for (let i = 0; i < landmarks.length; i += 3) {
         // The lower part of the face is short in a baby: rows below the eyes come nearer to them.
         landmarks[i + 1] = 220 + (landmarks[i + 1]! - 220) * chin;
@@ -271,7 +278,10 @@ describe('the inside of the mouth', () => {
       return count;
     };
     assert.ok(brightest(1) > 20, `${brightest(1)} of an adult`);
-    assert.equal(brightest(0.6), 0);
+    assert.equal(brightest(0.6, 0, 1.6), 0);
+    // A picture that was squeezed, or a head that is lowered, has brows as low as an adult's.
+    const squeezed = brightest(0.6);
+    assert.ok(squeezed > 20, `${squeezed} of an adult in a squeezed picture`);
     // By the distance from the bridge of the nose to the chin, in distances between the eyes.
     const { landmarks } = syntheticParts();
     const distance = (a: number, b: number): number =>
