@@ -77,6 +77,18 @@ test('a face in low light is used, its mouth and its open eyes are seen', async 
   }
 });
 
+test('a faded picture is used, its mouth and its open eyes are seen', async () => {
+  for (const [id, contrast, black] of [
+    ['ava', 0.35, 90],
+    ['samuel', 0.35, 90],
+    ['noah', 0.25, 110],
+  ] as const) {
+    const old = portrait(id).resize(640).greyscale().linear(contrast, black);
+    const { warnings } = await create(await old.png().toBuffer());
+    assert.deepEqual(warnings, [], id);
+  }
+});
+
 test('a picture that is too dark, overexposed or blurred is told as what it is', async () => {
   await rejects(await underLight('ava', 0.005), 'FACE_TOO_DARK');
   await rejects(await underLight('samuel', 0.01), 'FACE_TOO_DARK');
