@@ -9,6 +9,7 @@
 
 #include "core/face_age.h"
 #include "core/face_model.h"
+#include "core/face_outline.h"
 
 namespace mouthpiece::face {
 namespace {
@@ -51,10 +52,22 @@ void measure_black(const Model& model, Grade& grade) {
   const Asset& asset = model.asset;
   const Point nose = model.frame.to_picture(0, -.45f * model.face_height);
   const Region r = region(asset, nose, .75f * model.face_height, .8f * model.face_height);
-  std::array<int, 256> counts{};
+  // What is behind the head has another colour in the dark: a mouth before a blue wall was blue. Of
+  // the face each chroma sample's first pixel is enough.
+  const Outline outline(model);
+  const auto in_face = [&](int x, int y) {
+    return outline.inside(model.frame.to_local(float(x), float(y))) > 0;
+  };
+  std::array<int, 256> counts{}, face_counts{};
+  std::vector<int> face;
   for (int y = r.y0; y < r.y1; y++) {
     for (int x = r.x0; x < r.x1; x++) {
-      counts[asset.luma[y * asset.width + x]]++;
+      const int at = y * asset.width + x;
+      counts[asset.luma[at]]++;
+      if (((x | y) & 1) == 0 && in_face(x, y)) {
+        face.push_back(at);
+        face_counts[asset.luma[at]]++;
+      }
     }
   }
   // Little of that is as dark as the back of a mouth, so that the figure is too high, most of all
@@ -63,18 +76,16 @@ void measure_black(const Model& model, Grade& grade) {
   const float raised =
       std::clamp(.7f * (float(quantile(counts, .004f)) - 16), 0.f, std::max(0.f, most));
   grade.black = 16 + raised;
-  const int darkest = quantile(counts, DARKEST);
+  const int darkest = quantile(face_counts, DARKEST);
   float count = 0, luma = 0, u = 0, v = 0;
-  for (int y = r.y0; y < r.y1; y++) {
-    for (int x = r.x0; x < r.x1; x++) {
-      const int dark = asset.luma[y * asset.width + x];
-      if (dark <= darkest) {
-        const int at = y / 2 * (asset.width / 2) + x / 2;
-        count++;
-        luma += float(dark) - 16;
-        u += float(asset.u[at]) - 128;
-        v += float(asset.v[at]) - 128;
-      }
+  for (const int pixel : face) {
+    const int dark = asset.luma[pixel];
+    if (dark <= darkest) {
+      const int at = pixel / asset.width / 2 * (asset.width / 2) + pixel % asset.width / 2;
+      count++;
+      luma += float(dark) - 16;
+      u += float(asset.u[at]) - 128;
+      v += float(asset.v[at]) - 128;
     }
   }
   // Of a colour that is brighter than the black, the same share is black's.

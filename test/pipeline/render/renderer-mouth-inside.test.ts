@@ -323,4 +323,25 @@ describe('the inside of the mouth', () => {
     );
     assert.ok(mean(clean) > mean(dark) + 8, `${mean(clean)} in haze, ${mean(dark)}`);
   });
+
+  test('a dark wall of a colour behind the head does not colour the inside', () => {
+    const grey = [90, 128, 128] as const;
+    const tints = { cavity: grey, gums: grey, tongue: grey, teeth: grey };
+    /** Blue chroma in the middle of an opened mouth. */
+    const inside = (wall: number): number => {
+      const { neutral, matte } = syntheticParts();
+      for (let i = 0; i < PIXELS; i++) {
+        if (matte[i] === 0) {
+          const [x, y] = [i % SIZE, Math.floor(i / SIZE)];
+          neutral[i] = 30;
+          neutral[PIXELS + (y >> 1) * (SIZE / 2) + (x >> 1)] = wall;
+        }
+      }
+      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
+      const { picture } = canvas.show(VISEMES.aa);
+      return picture[PIXELS + 166 * (SIZE / 2) + 128]!;
+    };
+    const [before, blue] = [inside(128), inside(240)];
+    assert.ok(blue <= before + 2, `u ${blue} before a blue wall, ${before} before a grey one`);
+  });
 });
