@@ -76,7 +76,7 @@ export async function createFace(
   }
   const crop = cropWithHair(source, face, isSquare(look));
   const warnings = [...faceWarnings, ...checkCrop(crop)];
-  checkPerson(face);
+  checkPerson(face, crop);
   const closed = restMouth(crop.image, crop.points, sharpnessOf(crop));
   if (closed.opening) {
     warnings.push('MOUTH_OPEN');
