@@ -179,14 +179,14 @@ test('teeth above the outline of the lips belong to the opening, pale skin there
 test('teeth of a blurred picture, as red as its lips, are seen by their light', () => {
   const points = landmarks.slice();
   const { halfWidth } = new MouthFrame(landmarks);
-  const gap = 0.18 * halfWidth;
+  const gap = 0.19 * halfWidth;
   for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
     points[index * 3 + 1]! += gap;
   }
   const [top, from, to, bottom] = [UPPER_OUTER, UPPER_INNER, LOWER_INNER, LOWER_OUTER].map((line) =>
     py(points, line[5]),
   ) as [number, number, number, number];
-  const isOpenWith = (between: Rgb, sharpness: number): boolean => {
+  const isOpenWith = (between: Rgb, sharpness: number, lip: Rgb = [176, 128, 112]): boolean => {
     const image = rgbImage(SIZE, SIZE);
     const seen = plane(SIZE, SIZE);
     for (let i = 0; i < SIZE * SIZE; i++) {
@@ -194,7 +194,7 @@ test('teeth of a blurred picture, as red as its lips, are seen by their light', 
       const isMouth = Math.abs((i % SIZE) - 256) < 0.9 * halfWidth && y > top && y < bottom;
       const isBetween = isMouth && y > from && y < to;
       seen.data[i] = isBetween ? 1 : 0;
-      image.data.set(isBetween ? between : isMouth ? [176, 128, 112] : [205, 160, 140], i * 3);
+      image.data.set(isBetween ? between : isMouth ? lip : [205, 160, 140], i * 3);
     }
     return isOpen(image, points, seen, gap / (2 * halfWidth), sharpness);
   };
@@ -205,6 +205,14 @@ test('teeth of a blurred picture, as red as its lips, are seen by their light', 
   assert.equal(isOpenWith(teeth!, 0.5), true);
   assert.equal(isOpenWith(teeth!, 1), false, 'gloss on lips of a sharp picture');
   assert.equal(isOpenWith(seam!, 0.5), false);
+  // Redder lips have kept their colour: teeth are a little paler than they, gloss is not.
+  const [pale, gloss]: Rgb[] = [
+    [205, 138, 130],
+    [208, 125, 122],
+  ];
+  assert.equal(isOpenWith(pale!, 0.5, [184, 112, 106]), true);
+  assert.equal(isOpenWith(pale!, 1, [184, 112, 106]), false);
+  assert.equal(isOpenWith(gloss!, 0.5, [184, 112, 106]), false);
 });
 
 test('an upper lip that darkens towards a narrow gap stays a lip', () => {
