@@ -1,6 +1,7 @@
 // Estimates the light and the skin of a portrait, to colour what the portrait does not show.
-import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { clamp, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
+import { dilate } from '../imaging/mask.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
@@ -12,9 +13,11 @@ import {
   px,
   py,
   RIGHT_EYE,
+  UPPER_OUTER,
 } from '../detect/landmarks.ts';
 import { indicesWhere, outlineMask } from '../detect/exposure.ts';
 import { eyePixels } from './eye-contours.ts';
+import { MouthFrame } from './mouth-frame.ts';
 
 /** Light and skin of a portrait; colours are RGB, 0..255. */
 export interface Lighting {
@@ -55,7 +58,8 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
     indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i)),
     BRIGHTEST,
   );
-  const white = whiteOf(skin, sclera, brightest, colour);
+  const most = ABOVE_AROUND * brightestAround(image, points);
+  const white = whiteOf(skin, sclera, BELOW_BRIGHTEST * brightest, most, colour);
   return { skin, white, colour, grain: grainOf(image, cheeks) };
 }
 
@@ -111,13 +115,36 @@ const SKIN_MOST = [1.35, 20] as const;
  */
 const BRIGHTEST = 0.98;
 const BELOW_BRIGHTEST = 0.95;
+/**
+ * The skin round the lips, from and to so many half widths of the mouth off them, and most of the luma
+ * of its brightest parts that white has: a mouth may lie in deeper shadow than nose and brow. The
+ * teeth of 241 mouths had .99 of it in the median, 1.29 at most in 98 of 100.
+ */
+const AROUND = [0.12, 0.6] as const;
+const ABOVE_AROUND = 1.2;
+
+/** Luma of the brightest parts of the skin round the lips. */
+function brightestAround(image: RgbImage, points: Landmarks): number {
+  const { halfWidth } = new MouthFrame(points);
+  const lips = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
+  const [near, far] = AROUND.map((share) => dilate(lips, Math.round(share * halfWidth))) as [
+    Plane,
+    Plane,
+  ];
+  const around = indicesWhere(far, (i) => far.data[i]! > 0.5 && near.data[i] === 0);
+  return quantile(
+    around.map((i) => lumaAt(image, i)),
+    BRIGHTEST,
+  );
+}
 
 /**
  * White in the light of a face.
- * @param brightest luma of its brightest parts
+ * @param bright luma of the brightest parts that white may have, unless the sclera is lighter
+ * @param most luma that it has at most
  * @param colour as in Lighting
  */
-function whiteOf(skin: Rgb, sclera: Rgb, brightest: number, colour: number): Rgb {
+function whiteOf(skin: Rgb, sclera: Rgb, bright: number, most: number, colour: number): Rgb {
   const [u, v] = castOf(skin);
   const [hueU, hueV] = SKIN_HUE;
   const share = clamp((u * hueU + v * hueV) / (hueU ** 2 + hueV ** 2), ...SKIN_SHARES);
@@ -131,7 +158,8 @@ function whiteOf(skin: Rgb, sclera: Rgb, brightest: number, colour: number): Rgb
   const onSclera = ABOVE_SCLERA * lumaOf(...sclera);
   const luma = Math.min(
     clamp(onSclera, bound(SKIN_LEAST), bound(SKIN_MOST)),
-    Math.max(onSclera, BELOW_BRIGHTEST * brightest),
+    Math.max(onSclera, bright),
+    most,
   );
   return withCast(luma, [cast[0] + SCLERA_SHARE * rest[0], cast[1] + SCLERA_SHARE * rest[1]]);
 }
