@@ -215,6 +215,35 @@ test('teeth of a blurred picture, as red as its lips, are seen by their light', 
   assert.equal(isOpenWith(gloss!, 0.5, [184, 112, 106]), false);
 });
 
+test('teeth that the landmarks take for the upper lip open the mouth', () => {
+  const points = landmarks.slice();
+  const { halfWidth } = new MouthFrame(landmarks);
+  const gap = 0.09 * halfWidth;
+  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
+    points[index * 3 + 1]! += gap;
+  }
+  const [top, from, to, bottom] = [UPPER_OUTER, UPPER_INNER, LOWER_INNER, LOWER_OUTER].map((line) =>
+    py(points, line[5]),
+  ) as [number, number, number, number];
+  const isOpenWith = (above: Rgb): boolean => {
+    const image = rgbImage(SIZE, SIZE);
+    const seen = plane(SIZE, SIZE);
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      const y = Math.floor(i / SIZE) + 0.5;
+      const isMouth = Math.abs((i % SIZE) - 256) < 0.9 * halfWidth && y > top && y < bottom;
+      const isBetween = isMouth && y > from && y < to;
+      const isAbove = isMouth && y > (top + from) / 2 && y < from;
+      seen.data[i] = isBetween ? 1 : 0;
+      const mouth: Rgb = isBetween ? [56, 28, 26] : isAbove ? above : [150, 78, 74];
+      image.data.set(isMouth ? mouth : [190, 140, 118], i * 3);
+    }
+    return isOpen(image, points, seen, gap / (2 * halfWidth));
+  };
+  assert.equal(isOpenWith([176, 154, 138]), true, 'teeth');
+  assert.equal(isOpenWith([190, 112, 106]), false, 'gloss');
+  assert.equal(isOpenWith([150, 78, 74]), false, 'lip');
+});
+
 test('an upper lip that darkens towards a narrow gap stays a lip', () => {
   const { halfWidth } = new MouthFrame(landmarks);
   const opened = (gap: number): number => {
