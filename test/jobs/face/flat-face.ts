@@ -1,7 +1,10 @@
 // A face of two colours, on the landmarks of the synthetic face.
 import {
+  INNER_CORNERS,
+  LOWER_INNER,
   LOWER_OUTER,
   type Landmarks,
+  MOUTH_CORNERS,
   px,
   py,
   UPPER_OUTER,
@@ -11,18 +14,43 @@ import { polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 
 export const SIZE = 512;
+/** Landmarks of the mouth's corners. */
+export const CORNERS: ReadonlySet<number> = new Set([...MOUTH_CORNERS, ...INNER_CORNERS]);
 
 /** Lips of one colour on skin of one colour. */
 export function flatFace(landmarks: Landmarks, lip: Rgb, skin: Rgb): RgbImage {
   const image = rgbImage(SIZE, SIZE);
-  const outline = [...UPPER_OUTER, ...LOWER_OUTER.toReversed()];
-  const lips = polygonMask(
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    image.data.set(skin, i * 3);
+  }
+  fill(image, landmarks, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()], lip);
+  return image;
+}
+
+/** Fills the polygon through some landmarks with a colour. */
+export function fill(
+  { data }: RgbImage,
+  points: Landmarks,
+  outline: readonly number[],
+  colour: Rgb,
+): void {
+  const mask = polygonMask(
     SIZE,
     SIZE,
-    outline.map((i) => ({ x: px(landmarks, i), y: py(landmarks, i) })),
+    outline.map((i) => ({ x: px(points, i), y: py(points, i) })),
   );
   for (let i = 0; i < SIZE * SIZE; i++) {
-    image.data.set(lips.data[i]! > 0.5 ? lip : skin, i * 3);
+    if (mask.data[i]! > 0.5) {
+      data.set(colour, i * 3);
+    }
   }
-  return image;
+}
+
+/** Landmarks whose lower lip, but for the corners, is so many pixels lower. */
+export function openedBy(landmarks: Landmarks, gap: number): Landmarks {
+  const points = landmarks.slice();
+  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
+    points[index * 3 + 1]! += gap;
+  }
+  return points;
 }

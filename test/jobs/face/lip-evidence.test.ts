@@ -2,40 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { lipEvidence } from '../../../src/jobs/face/detect/lip-evidence.ts';
-import {
-  INNER_CORNERS,
-  LOWER_INNER,
-  LOWER_OUTER,
-  px,
-  py,
-  UPPER_INNER,
-} from '../../../src/jobs/face/detect/landmarks.ts';
-import { polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
+import { LOWER_INNER, UPPER_INNER } from '../../../src/jobs/face/detect/landmarks.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
-import { flatFace, SIZE } from './flat-face.ts';
+import { fill, flatFace, openedBy } from './flat-face.ts';
 
 const grey = (value: number): Rgb => [value, value, value];
 
 /** Whether a tongue is seen in a mouth that is open by 40 pixels and has one colour inside. */
 function tongueIn(lip: Rgb, skin: Rgb, inside: Rgb): boolean {
-  const { landmarks: points } = syntheticParts();
-  const corners: readonly number[] = [...INNER_CORNERS, LOWER_OUTER[0], LOWER_OUTER.at(-1)!];
-  for (const index of new Set([...LOWER_INNER, ...LOWER_OUTER])) {
-    points[index * 3 + 1]! += corners.includes(index) ? 0 : 40;
-  }
+  const points = openedBy(syntheticParts().landmarks, 40);
   const image = flatFace(points, lip, skin);
-  const outline = [...UPPER_INNER, ...LOWER_INNER.toReversed()];
-  const mask = polygonMask(
-    SIZE,
-    SIZE,
-    outline.map((i) => ({ x: px(points, i), y: py(points, i) })),
-  );
-  for (let i = 0; i < SIZE * SIZE; i++) {
-    if (mask.data[i]! > 0.5) {
-      image.data.set(inside, i * 3);
-    }
-  }
+  fill(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()], inside);
   return lipEvidence({ image, points }, 0.35).tongue;
 }
 

@@ -6,7 +6,7 @@ import {
   INNER_CORNERS,
   LOWER_INNER,
   LOWER_OUTER,
-  MOUTH_CORNERS,
+  type Landmarks,
   NOSE_BASE,
   py,
   UPPER_INNER,
@@ -22,10 +22,17 @@ import { narrowing, smilingEyes } from '../../../src/jobs/face/regions/resting-m
 import { SmileCloser } from '../../../src/jobs/face/regions/smile-closer.ts';
 import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
+import { CORNERS, openedBy, SIZE } from './flat-face.ts';
 
-const SIZE = 512;
 const { landmarks } = syntheticParts();
-const CORNERS = new Set<number>([...MOUTH_CORNERS, ...INNER_CORNERS]);
+
+/** Rows of the upper lip's edges, then of the lower one's, in the middle of the mouth. */
+const lipLines = (points: Landmarks): [number, number, number, number] => [
+  py(points, UPPER_OUTER[5]),
+  py(points, UPPER_INNER[5]),
+  py(points, LOWER_INNER[5]),
+  py(points, LOWER_OUTER[5]),
+];
 
 test('the broader a smile is, the more its mouth narrows; part of a broad mouth is its own', () => {
   assert.equal(narrowing(0.55), 0);
@@ -36,10 +43,7 @@ test('the broader a smile is, the more its mouth narrows; part of a broad mouth 
 });
 
 test('the corners of a broad smile sink, and keep a little of their lift', () => {
-  const points = landmarks.slice();
-  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
-    points[index * 3 + 1]! += 20;
-  }
+  const points = openedBy(landmarks, 20);
   const frame = new MouthFrame(points);
   for (const index of CORNERS) {
     points[index * 3 + 1]! -= 0.25 * frame.halfWidth;
@@ -151,10 +155,7 @@ test('most of a fine fold goes, with its rims, where pores stay and a broad shad
 });
 
 test('teeth above the outline of the lips belong to the opening, pale skin there does not', () => {
-  const points = landmarks.slice();
-  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
-    points[index * 3 + 1]! += 20;
-  }
+  const points = openedBy(landmarks, 20);
   const [top, from, to] = [UPPER_OUTER[5], UPPER_INNER[5], LOWER_INNER[5]].map((i) =>
     Math.round(py(points, i)),
   ) as [number, number, number];
@@ -177,15 +178,10 @@ test('teeth above the outline of the lips belong to the opening, pale skin there
 });
 
 test('teeth of a blurred picture, as red as its lips, are seen by their light', () => {
-  const points = landmarks.slice();
   const { halfWidth } = new MouthFrame(landmarks);
   const gap = 0.19 * halfWidth;
-  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
-    points[index * 3 + 1]! += gap;
-  }
-  const [top, from, to, bottom] = [UPPER_OUTER, UPPER_INNER, LOWER_INNER, LOWER_OUTER].map((line) =>
-    py(points, line[5]),
-  ) as [number, number, number, number];
+  const points = openedBy(landmarks, gap);
+  const [top, from, to, bottom] = lipLines(points);
   const isOpenWith = (between: Rgb, sharpness: number, lip: Rgb = [176, 128, 112]): boolean => {
     const image = rgbImage(SIZE, SIZE);
     const seen = plane(SIZE, SIZE);
@@ -216,15 +212,10 @@ test('teeth of a blurred picture, as red as its lips, are seen by their light', 
 });
 
 test('teeth that the landmarks take for the upper lip open the mouth', () => {
-  const points = landmarks.slice();
   const { halfWidth } = new MouthFrame(landmarks);
   const gap = 0.09 * halfWidth;
-  for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
-    points[index * 3 + 1]! += gap;
-  }
-  const [top, from, to, bottom] = [UPPER_OUTER, UPPER_INNER, LOWER_INNER, LOWER_OUTER].map((line) =>
-    py(points, line[5]),
-  ) as [number, number, number, number];
+  const points = openedBy(landmarks, gap);
+  const [top, from, to, bottom] = lipLines(points);
   const isOpenWith = (above: Rgb): boolean => {
     const image = rgbImage(SIZE, SIZE);
     const seen = plane(SIZE, SIZE);
@@ -247,10 +238,7 @@ test('teeth that the landmarks take for the upper lip open the mouth', () => {
 test('an upper lip that darkens towards a narrow gap stays a lip', () => {
   const { halfWidth } = new MouthFrame(landmarks);
   const opened = (gap: number): number => {
-    const points = landmarks.slice();
-    for (const index of [...LOWER_INNER, ...LOWER_OUTER].filter((i) => !CORNERS.has(i))) {
-      points[index * 3 + 1]! += gap;
-    }
+    const points = openedBy(landmarks, gap);
     const [from, to] = [py(points, UPPER_INNER[5]), py(points, LOWER_INNER[5])];
     const image = rgbImage(SIZE, SIZE);
     const seen = plane(SIZE, SIZE);

@@ -57,13 +57,7 @@ export function lipEvidence(
   const frame = new MouthFrame(points);
   const between = (a: readonly number[], b: readonly number[]): ReturnType<typeof outlineMask> =>
     outlineMask(image, points, [...a, ...b.toReversed()]);
-  const outer = between(UPPER_OUTER, LOWER_OUTER);
-  const near = dilate(outer, Math.round(0.12 * frame.halfWidth));
-  const far = dilate(outer, Math.round(0.45 * frame.halfWidth));
-  const skin = typical(
-    image,
-    indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0),
-  );
+  const skin = typical(image, skinRoundLips(image, points, NEAR_LIPS));
   const upperMask = between(UPPER_OUTER, UPPER_INNER);
   const upper = typical(
     image,
@@ -107,6 +101,22 @@ export function lipEvidence(
       (opening > WIDE_OPENING && tongue > TONGUE_SHARE * shown.length) ||
       greyTongue,
   };
+}
+
+/** How far from the lips, half widths of the mouth, the skin ends that they are compared with. */
+export const NEAR_LIPS = 0.45;
+
+/**
+ * The pixels of the skin, or beard, round the lips.
+ * @param reach how far off the lips they end, half widths of the mouth
+ */
+export function skinRoundLips(image: RgbImage, points: Landmarks, reach: number): number[] {
+  const { halfWidth } = new MouthFrame(points);
+  const lips = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
+  // Outlines are not exact: what touches them may be lip.
+  const near = dilate(lips, Math.round(0.12 * halfWidth));
+  const far = dilate(lips, Math.round(reach * halfWidth));
+  return indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
 }
 
 /** Median colours of five parts of the lower lip, from left to right; fewer when a part is empty. */

@@ -3,10 +3,9 @@
 import { labAt, median } from '../imaging/colour.ts';
 import type { Crop } from './crop.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
-import { dilate } from '../imaging/mask.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import { indicesWhere, outlineMask } from './exposure.ts';
-import { lipEvidence } from './lip-evidence.ts';
+import { lipEvidence, NEAR_LIPS, skinRoundLips } from './lip-evidence.ts';
 import {
   CHEEKS,
   INNER_CORNERS,
@@ -145,10 +144,8 @@ function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): Mouth
   const frame = new MouthFrame(points);
   const outer = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
   const inner = outlineMask(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()]);
-  const near = dilate(outer, Math.round(0.12 * frame.halfWidth));
-  const far = dilate(outer, Math.round(0.45 * frame.halfWidth));
   const lips = indicesWhere(outer, (i) => outer.data[i]! > 0.9 && inner.data[i]! < 0.1);
-  const around = indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
+  const around = skinRoundLips(image, points, NEAR_LIPS);
   const cheeks = CHEEKS.slice(0, 2).flatMap((index) =>
     patchAt(image, px(points, index), py(points, index), 8),
   );

@@ -1,7 +1,6 @@
 // Estimates the light and the skin of a portrait, to colour what the portrait does not show.
-import { clamp, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
-import { dilate } from '../imaging/mask.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
@@ -13,11 +12,10 @@ import {
   px,
   py,
   RIGHT_EYE,
-  UPPER_OUTER,
 } from '../detect/landmarks.ts';
 import { indicesWhere, outlineMask } from '../detect/exposure.ts';
+import { skinRoundLips } from '../detect/lip-evidence.ts';
 import { eyePixels } from './eye-contours.ts';
-import { MouthFrame } from './mouth-frame.ts';
 
 /** Light and skin of a portrait; colours are RGB, 0..255. */
 export interface Lighting {
@@ -54,12 +52,14 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
     Math.max(Math.hypot(...onCheeks), Math.hypot(onLip[0] - onCheeks[0], onLip[1] - onCheeks[1])),
   );
   const face = outlineMask(image, points, FACE_OVAL);
-  const brightest = quantile(
-    indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i)),
-    BRIGHTEST,
-  );
-  const most = ABOVE_AROUND * brightestAround(image, points);
-  const white = whiteOf(skin, sclera, BELOW_BRIGHTEST * brightest, most, colour);
+  const brightest = (indices: readonly number[]): number =>
+    quantile(
+      indices.map((i) => lumaAt(image, i)),
+      BRIGHTEST,
+    );
+  const lit = BELOW_BRIGHTEST * brightest(indicesWhere(face, (i) => face.data[i]! > 0.5));
+  const most = ABOVE_AROUND * brightest(skinRoundLips(image, points, AROUND));
+  const white = whiteOf(skin, sclera, lit, most, colour);
   return { skin, white, colour, grain: grainOf(image, cheeks) };
 }
 
@@ -116,27 +116,12 @@ const SKIN_MOST = [1.35, 20] as const;
 const BRIGHTEST = 0.98;
 const BELOW_BRIGHTEST = 0.95;
 /**
- * The skin round the lips, from and to so many half widths of the mouth off them, and most of the luma
- * of its brightest parts that white has: a mouth may lie in deeper shadow than nose and brow. The
- * teeth of 241 mouths had .99 of it in the median, 1.29 at most in 98 of 100.
+ * The skin round the lips, up to so many half widths of the mouth off them, and most of the luma of
+ * its brightest parts that white has: a mouth may lie in deeper shadow than nose and brow. The teeth
+ * of 241 mouths had .99 of it in the median, 1.29 at most in 98 of 100.
  */
-const AROUND = [0.12, 0.6] as const;
+const AROUND = 0.6;
 const ABOVE_AROUND = 1.2;
-
-/** Luma of the brightest parts of the skin round the lips. */
-function brightestAround(image: RgbImage, points: Landmarks): number {
-  const { halfWidth } = new MouthFrame(points);
-  const lips = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
-  const [near, far] = AROUND.map((share) => dilate(lips, Math.round(share * halfWidth))) as [
-    Plane,
-    Plane,
-  ];
-  const around = indicesWhere(far, (i) => far.data[i]! > 0.5 && near.data[i] === 0);
-  return quantile(
-    around.map((i) => lumaAt(image, i)),
-    BRIGHTEST,
-  );
-}
 
 /**
  * White in the light of a face.
