@@ -8,7 +8,7 @@ const log = (line: string): void => {
   process.stderr.write(`[setup] ${line}\n`);
 };
 
-const { convertLandmarkModels } = await import('../models/convert/index.ts');
-await convertLandmarkModels({ outDir: path.join(root, 'models/build'), log });
+const { convertFaceModels } = await import('../models/convert/index.ts');
+await convertFaceModels({ outDir: path.join(root, 'models/build'), log });
 const { buildDefaultFaces } = await import('../src/jobs/face/default-faces.ts');
 await buildDefaultFaces({ outDir: path.join(root, 'models/build/faces'), log });

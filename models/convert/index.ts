@@ -1,19 +1,23 @@
-// Converts the face networks at set-up: BlazeFace and FaceMesh of MediaPipe, from the npm package
-// that contains them, to ONNX files.
+// Converts the networks of face creation at set-up: BlazeFace, FaceMesh and Selfie Segmentation of
+// MediaPipe, from the npm packages that contain them, to ONNX files.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { encodeOnnx } from './onnx.ts';
+import { encodeOnnx, type OnnxGraph } from './onnx.ts';
 import { readTfjsModel } from './tfjs.ts';
+import { readTfliteModel } from './tflite.ts';
 
 /**
  * BlazeFace (back camera, 256x256 input) detects faces. FaceMesh (192x192 input) locates 468
- * landmarks of one face. Both are under Apache-2.0, see NOTICE.
+ * landmarks of one face. Selfie Segmentation (general, 256x256 input) tells people from their
+ * background. All are under Apache-2.0, see NOTICE.
  */
-export const LANDMARK_MODELS = ['blazeface', 'facemesh'] as const;
+export const FACE_MODELS = ['blazeface', 'facemesh', 'selfie'] as const;
 
-const STAMP = 'landmarks.json';
+const STAMP = 'face-models.json';
+/** The code that the outputs depend on. */
+const CODE = ['onnx.ts', 'tfjs.ts', 'tflite.ts', 'weights.ts', 'index.ts'];
 
 export interface ConvertOptions {
   /** Made when it does not exist. */
@@ -21,22 +25,22 @@ export interface ConvertOptions {
   readonly log?: (line: string) => void;
 }
 
+/** Where a network comes from. */
+interface Source {
+  readonly files: readonly string[];
+  readonly read: () => OnnxGraph;
+}
+
 /**
- * Writes `blazeface.onnx` and `facemesh.onnx` to `outDir`. Skips files that the same code made from
- * the same input. The same input gives the same bytes.
- * @throws Error when the package lacks a model or uses an operator that the converter does not know
+ * Writes `blazeface.onnx`, `facemesh.onnx` and `selfie.onnx` to `outDir`. Skips files that the same
+ * code made from the same input. The same input gives the same bytes.
+ * @throws Error when a package lacks a model or uses an operator that the converter does not know
  */
-export async function convertLandmarkModels({
-  outDir,
-  log = () => {},
-}: ConvertOptions): Promise<void> {
-  const folder = modelFolder();
+export async function convertFaceModels({ outDir, log = () => {} }: ConvertOptions): Promise<void> {
+  const sources = modelSources();
   const inputs = hashOf([
-    ...LANDMARK_MODELS.flatMap((name) => [
-      path.join(folder, `${name}.json`),
-      path.join(folder, `${name}.bin`),
-    ]),
-    ...['onnx.ts', 'tfjs.ts', 'index.ts'].map((file) => path.join(import.meta.dirname, file)),
+    ...FACE_MODELS.flatMap((name) => sources[name].files),
+    ...CODE.map((file) => path.join(import.meta.dirname, file)),
   ]);
   mkdirSync(outDir, { recursive: true });
   const stamp = path.join(outDir, STAMP);
@@ -47,9 +51,9 @@ export async function convertLandmarkModels({
     return;
   }
   const outputs: Record<string, string> = {};
-  for (const name of LANDMARK_MODELS) {
+  for (const name of FACE_MODELS) {
     const file = path.join(outDir, `${name}.onnx`);
-    const bytes = encodeOnnx(readTfjsModel(path.join(folder, `${name}.json`)));
+    const bytes = encodeOnnx(sources[name].read());
     // Rename atomically: an interrupted or concurrent set-up never leaves a partial file under the
     // final name.
     writeFileSync(`${file}.${process.pid}.tmp`, bytes);
@@ -68,7 +72,7 @@ interface Stamp {
 
 const isCurrent = (stamp: Stamp, inputs: string, outDir: string): boolean =>
   stamp.inputs === inputs &&
-  LANDMARK_MODELS.every(
+  FACE_MODELS.every(
     (name) =>
       existsSync(path.join(outDir, `${name}.onnx`)) &&
       hashOf([path.join(outDir, `${name}.onnx`)]) === stamp.outputs[name],
@@ -82,11 +86,26 @@ function hashOf(files: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/**
- * The folder of the models. The package does not export its package.json, so the folder is found
- * from its entry point, which is resolved but not loaded.
- */
-function modelFolder(): string {
-  const entry = createRequire(import.meta.url).resolve('@vladmandic/human');
-  return path.resolve(path.dirname(entry), '../models');
+function modelSources(): Record<(typeof FACE_MODELS)[number], Source> {
+  const landmarks = path.resolve(packageFolder('@vladmandic/human'), '../models');
+  const tfjs = (name: string): Source => ({
+    files: ['json', 'bin'].map((type) => path.join(landmarks, `${name}.${type}`)),
+    read: () => readTfjsModel(path.join(landmarks, `${name}.json`)),
+  });
+  const selfie = path.join(
+    packageFolder('@mediapipe/selfie_segmentation'),
+    'selfie_segmentation.tflite',
+  );
+  return {
+    blazeface: tfjs('blazeface'),
+    facemesh: tfjs('facemesh'),
+    selfie: { files: [selfie], read: () => readTfliteModel(selfie) },
+  };
 }
+
+/**
+ * The folder of a package's entry point, which is resolved but not loaded: a package need not
+ * export its package.json.
+ */
+const packageFolder = (name: string): string =>
+  path.dirname(createRequire(import.meta.url).resolve(name));

@@ -38,7 +38,7 @@ export interface OnnxGraph {
 // Enumerations and field numbers are those of
 // https://github.com/onnx/onnx/blob/main/onnx/onnx.proto (IR version 8).
 const IR_VERSION = 8;
-const OPSET = 13;
+const OPSET = 14;
 const FLOAT = 1;
 const INT64 = 7;
 const ATTRIBUTE_INT = 2;

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Initializer, OnnxGraph, OnnxNode } from './onnx.ts';
+import { halfToFloat, transpose, type Weight } from './weights.ts';
 
 interface Attribute {
   s?: string;
@@ -24,10 +25,6 @@ interface WeightSpec {
 interface GraphModel {
   modelTopology: { node: TfNode[] };
   weightsManifest: { paths: string[]; weights: WeightSpec[] }[];
-}
-interface Weight {
-  readonly shape: readonly number[];
-  readonly data: Float32Array;
 }
 
 /**
@@ -92,19 +89,6 @@ function decode(
     data: Float32Array.from({ length: count }, (_, index) => at(offset + index * size)),
     byteLength: count * size,
   };
-}
-
-function halfToFloat(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  if (exponent === 0) {
-    return sign * fraction * 2 ** -24;
-  }
-  if (exponent === 31) {
-    return fraction === 0 ? sign * Infinity : NaN;
-  }
-  return sign * (1024 + fraction) * 2 ** (exponent - 25);
 }
 
 /**
@@ -294,37 +278,3 @@ const integers = (node: TfNode, name: string): number[] =>
   (node.attr?.[name]?.list?.i ?? []).map(Number);
 const padding = (node: TfNode): string =>
   text(node.attr?.padding?.s ?? '') === 'SAME' ? 'SAME_UPPER' : 'VALID';
-
-/** The data of a 4-D weight with its axes in `order`. */
-function transpose(
-  { shape, data }: Weight,
-  order: readonly [number, number, number, number],
-): Float32Array {
-  const strides = [0, 1, 2, 3].map((axis) =>
-    shape.slice(axis + 1).reduce((product, dim) => product * dim, 1),
-  );
-  const [d0, d1, d2, d3] = order.map((axis) => shape[axis] ?? 1) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  const [s0, s1, s2, s3] = order.map((axis) => strides[axis] ?? 1) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  const out = new Float32Array(data.length);
-  let at = 0;
-  for (let a = 0; a < d0; a++) {
-    for (let b = 0; b < d1; b++) {
-      for (let c = 0; c < d2; c++) {
-        for (let d = 0; d < d3; d++) {
-          out[at++] = data[a * s0 + b * s1 + c * s2 + d * s3] ?? 0;
-        }
-      }
-    }
-  }
-  return out;
-}

@@ -95,7 +95,7 @@ function replace(file: string, content: Uint8Array | string): void {
 
 /**
  * The files besides the portrait that an asset depends on: the code in this folder and its
- * subfolders, the asset format, and the landmark models.
+ * subfolders, the asset format, and the face networks.
  */
 export const dependencyFiles = (): string[] => [
   ...readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
@@ -103,7 +103,7 @@ export const dependencyFiles = (): string[] => [
     .toSorted()
     .map((file) => path.join(import.meta.dirname, file)),
   path.join(ROOT, 'src/media/face-asset.ts'),
-  path.join(ROOT, 'models/build/landmarks.json'),
+  path.join(ROOT, 'models/build/face-models.json'),
 ];
 
 function hashOf(files: readonly string[], ...more: string[]): string {

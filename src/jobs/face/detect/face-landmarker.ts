@@ -3,6 +3,7 @@ import path from 'node:path';
 import ort from 'onnxruntime-node';
 import { type Pyramid, type Square } from '../imaging/image.ts';
 import { LANDMARK_COUNT, LEFT_EYE, RIGHT_EYE, type Landmarks, px, py } from './landmarks.ts';
+import { PersonSegmenter } from './person-segmenter.ts';
 
 /** One face that was found in a picture. */
 export interface DetectedFace {
@@ -50,14 +51,21 @@ const MAX_CANDIDATES = 12;
 
 const DEFAULT_MODELS = path.resolve(import.meta.dirname, '../../../../models/build');
 
-/** Both networks. Load them once per thread. */
+/** The networks of face creation. Load them once per thread. */
 export class FaceLandmarker {
   readonly #detector: ort.InferenceSession;
   readonly #mesh: ort.InferenceSession;
+  /** The network that tells people from their background: loaded along, as both are needed. */
+  readonly segmenter: PersonSegmenter;
 
-  private constructor(detector: ort.InferenceSession, mesh: ort.InferenceSession) {
+  private constructor(
+    detector: ort.InferenceSession,
+    mesh: ort.InferenceSession,
+    segmenter: PersonSegmenter,
+  ) {
     this.#detector = detector;
     this.#mesh = mesh;
+    this.segmenter = segmenter;
   }
 
   /** @throws Error when the model files are missing: `npm run setup` makes them */
@@ -71,7 +79,11 @@ export class FaceLandmarker {
     };
     const open = async (name: string): Promise<ort.InferenceSession> =>
       ort.InferenceSession.create(path.join(folder, `${name}.onnx`), options);
-    return new FaceLandmarker(await open('blazeface'), await open('facemesh'));
+    return new FaceLandmarker(
+      await open('blazeface'),
+      await open('facemesh'),
+      new PersonSegmenter(await open('selfie')),
+    );
   }
 
   /**
