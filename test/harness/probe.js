@@ -5,6 +5,8 @@
 (() => {
   const SIZE = 96; // side of the recorded luma picture
   const AUDIO_RATE = 16_000; // of the recorded sound
+  /** Of 10 ms each: they wait while the page is busy. By default the browser drops some. */
+  const MAX_WAITING_PIECES = 200;
 
   class Probe {
     events = [];
@@ -214,7 +216,10 @@
      * heard.
      */
     #listen(track) {
-      const processor = new MediaStreamTrackProcessor({ track });
+      const processor = new MediaStreamTrackProcessor({
+        track,
+        maxBufferSize: MAX_WAITING_PIECES,
+      });
       const reader = processor.readable.getReader();
       const pump = async () => {
         while (this.session.state !== 'ended') {

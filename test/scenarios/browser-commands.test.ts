@@ -46,10 +46,21 @@ async function withSession(
   }
 }
 
-/** When the last sound above hearing began, on the page's clock. */
-function lastSoundMs({ sound, soundStartMs }: Recording): number {
+/** When sound above hearing begins, first and last, in milliseconds. */
+function soundsBetween(sound: Int16Array): { first: number; last: number } {
   const loud = envelope(sound);
-  return soundStartMs + 5 * loud.findLastIndex((value) => value > Math.sqrt(150));
+  const isHeard = (value: number): boolean => value > Math.sqrt(150);
+  return { first: 5 * loud.findIndex(isHeard), last: 5 * loud.findLastIndex(isHeard) };
+}
+
+/** When the last sound above hearing began, on the page's clock. */
+const lastSoundMs = ({ sound, soundStartMs }: Recording): number =>
+  soundStartMs + soundsBetween(sound).last;
+
+/** From the first sound above hearing to the last. */
+function soundMs(sound: Int16Array): number {
+  const { first, last } = soundsBetween(sound);
+  return last - first;
 }
 
 const middle = (values: readonly number[]): number =>
@@ -137,12 +148,17 @@ test('DONE plays out to the end, then says STOP', async () => {
     await probe.command('done');
     const { atMs, detail } = await probe.waitFor('end', sent);
     assert.deepEqual(detail, { reason: 'stop', code: null });
-    const recording = await probe.take();
-    const { likeness } = locate(recording.sound, trim(pcm));
+    const { sound } = await probe.take();
+    // A busy browser makes up for packets that it got late: it shortens and stretches sound, by a
+    // fifth of a second in sum. So the end is compared alone: .96 was seen; without its last
+    // 200 ms it has .81.
+    const { likeness } = locate(sound, trim(pcm).subarray(-16 * 400));
     assert.ok(
-      likeness > 1 - 0.07 * patience(),
+      likeness > Math.max(0.85, 1 - 0.07 * patience()),
       `the speech was not played to its end (likeness ${likeness.toFixed(2)})`,
     );
+    const lostMs = soundMs(pcm) - soundMs(sound);
+    assert.ok(Math.abs(lostMs) < 300, `${lostMs} ms of the speech were not heard`);
     assert.ok(atMs - sent > durationMs - 400, 'STOP came before the end of the speech');
     assert.ok(
       atMs - sent < durationMs + 1500 * patience(),

@@ -367,9 +367,10 @@ test('the page for OBS: a face on nothing, by a token in the fragment of its add
   await agent.finish();
   await page.waitForSelector('body[data-state=ended]');
   assert.equal(await page.$eval('#problem', (element) => element.hasAttribute('hidden')), true);
+  // Only the fragment changes: the page reloads itself.
   await page.goto(`${server.url}/viewer#`);
-  await page.reload();
-  await page.waitForFunction("document.body.textContent.includes('has no token')");
+  const problem = await page.waitForSelector('#problem:not([hidden])');
+  assert.match(await problem!.evaluate(({ textContent }) => textContent), /has no token/);
   await page.close();
 });
 
