@@ -221,7 +221,8 @@ async function writeSheet(
   const raw = { width: SIZE, height: SIZE, channels: 3 } as const;
   const pictures = await Promise.all(
     [
-      ['portrait', sharp(portrait).rotate()] as const,
+      // As tolerant as createFace: cameras write files that are a little wrong.
+      ['portrait', sharp(portrait, { failOn: 'error' }).rotate()] as const,
       ...MOMENTS.map(([name], i) => [name, sharp(tiles.get(clip.moments[i]!), { raw })] as const),
     ].map(async ([name, picture], i) => {
       // The portrait stands before the first row; the moments fill two rows beside it.
