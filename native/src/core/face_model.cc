@@ -225,8 +225,9 @@ class Builder {
   }
 
   /**
-   * Depth at the nodes: normalised convolution of the landmarks' z with a Gaussian (H. Knutsson and
-   * C.-F. Westin 1993). 0 away from the face.
+   * Depth at the nodes: how far the landmarks are before the farthest one of the face's outline.
+   * Round the face it falls more slowly than between landmarks: hair beside a forehead that turns
+   * does not bulge.
    */
   void depth() {
     float far = -1e9f;
@@ -237,7 +238,26 @@ class Builder {
       sum.y += asset_.landmark(index).y;
     }
     model_.pivot = {sum.x / float(OVAL.size()), sum.y / float(OVAL.size())};
-    const float sigma = .07f * model_.face_height, most = .9f * model_.face_height;
+    constexpr float FINE = .07f, WIDE = .18f;  // sigmas, face heights
+    const std::vector<float> none(model_.weight.size(), 0.f);
+    model_.depth = smooth_depth(far, FINE, smooth_depth(far, WIDE, none));
+    for (size_t k = 0; k < model_.depth.size(); k++) {
+      model_.depth[k] *= model_.weight[k];
+    }
+  }
+
+  /**
+   * Normalised convolution of the landmarks' depth with a Gaussian (H. Knutsson and C.-F. Westin
+   * 1993).
+   * @param far z of depth 0, pixels
+   * @param width the Gaussian's sigma, face heights
+   * @param beyond depth of each node where no landmark is near, pixels
+   * @returns depth of each node, pixels
+   */
+  std::vector<float> smooth_depth(float far, float width, const std::vector<float>& beyond) const {
+    constexpr float FEW = 30;  // landmarks in a square of the face's height that count as few
+    const float sigma = width * model_.face_height, most = .9f * model_.face_height,
+                few = FEW * width * width;
     const int reach = int(3 * sigma / NODE_STEP) + 1;
     std::vector<float> value(model_.weight.size(), 0.f), mass(model_.weight.size(), 0.f);
     for (const auto& [x, y, z] : asset_.landmarks) {
@@ -253,10 +273,10 @@ class Builder {
         }
       }
     }
-    model_.depth.resize(value.size());
     for (size_t k = 0; k < value.size(); k++) {
-      model_.depth[k] = model_.weight[k] * value[k] / (mass[k] + .15f);
+      value[k] = (value[k] + few * beyond[k]) / (mass[k] + few);
     }
+    return value;
   }
 
   /**

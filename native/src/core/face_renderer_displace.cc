@@ -16,6 +16,10 @@ constexpr float BROW_LIFT = .036f, FROWN = .024f, CHEEK_LIFT = .022f;
 // Shares of that of the cheeks: spread lips raise them, round ones and the jaw lower them.
 constexpr float BY_SPREAD = 3, BY_ROUND = 1.5f, BY_JAW = 2.5f;
 
+// Nothing above the picture can move into it: this far from its upper edge, pixels at 512x512,
+// nodes begin to move down and up by less. A head cut off by the edge still moves sideways as a
+// whole.
+constexpr float EDGE = 32;
 // Largest displacement of a node by the head's pose, pixels at 512x512.
 constexpr float HEAD_MARGIN = 32;
 constexpr float SEAM_MARGIN = 7;  // distance of a node from a lip's edge that may cross its cell
@@ -63,6 +67,7 @@ void Renderer::displace_head() {
     const auto [begin, end] = m.moving[size_t(j)];
     const size_t first = size_t(m.node(begin, j));
     const float y = float(m.y0 + j * NODE_STEP) - m.pivot.y,
+                free = clamp01(float(m.y0 + j * NODE_STEP) / (EDGE * scale)),
                 left = float(m.x0 + begin * NODE_STEP) - m.pivot.x;
     const float* weight = m.weight.data() + first;
     const float* breath = m.breath.data() + first;
@@ -83,7 +88,8 @@ void Renderer::displace_head() {
       const F raise = lift * at(brow) + frown * at(inner) + cheeks * at(cheek) + spoken * at(low),
               w = at(weight), d = at(depth), x = w * (sx - roll * y) + yaw * d + raise * down_x,
               across = left + (float(i * NODE_STEP) + steps),
-              yy = w * (sy + roll * across) + pitch * d + raise * down_y + rise * at(breath);
+              yy = free *
+                   (w * (sy + roll * across) + pitch * d + raise * down_y + rise * at(breath));
       std::memcpy(head_x + i, &x, sizeof x);
       std::memcpy(head_y + i, &yy, sizeof yy);
     };
