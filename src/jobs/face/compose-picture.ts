@@ -6,6 +6,7 @@ import type { FaceLook, PictureSize } from '../../media/face-look.ts';
 import { sizeOf } from '../../media/face-look.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type Crop, resample } from './detect/crop.ts';
+import type { PersonSegmenter } from './detect/person-segmenter.ts';
 import { FACE_OVAL, type Landmarks, px, py } from './detect/landmarks.ts';
 import { type Box, extendPicture } from './extend-picture.ts';
 import {
@@ -77,18 +78,26 @@ export interface ComposedPicture {
  * @param rested the crop with its mouth closed
  * @param points of `rested`
  */
-export function composePicture(
+export async function composePicture(
   source: Pyramid,
   crop: Crop,
   { image: rested, points }: { readonly image: RgbImage; readonly points: Landmarks },
   look: FaceLook,
-): ComposedPicture {
+  segmenter: PersonSegmenter,
+): Promise<ComposedPicture> {
   const window = windowOf(source, crop, look);
   const moved = movedPoints(points, window);
   const { image, inpaintedShare, sharp } = sampled(source, crop, window, headBox(moved));
   retouch(image, crop.image, rested, window);
   const hasBackground =
-    look.background === 'keep' || replaceBackground(image, moved, look.background, sharp);
+    look.background === 'keep' ||
+    replaceBackground(
+      image,
+      segmentHead(image, moved, await segmenter.segment(image)).mask,
+      headBox(moved),
+      look.background,
+      sharp,
+    );
   const across = PICTURE_SIZE / BREATH_CELL;
   return {
     image,
@@ -304,15 +313,15 @@ function movedPatch(patch: FacePatch, window: Window): FacePatch {
  */
 function replaceBackground(
   image: RgbImage,
-  points: Landmarks,
+  mask: Plane,
+  head: Box,
   background: string,
   sharp: Plane | undefined,
 ): boolean {
-  const head = segmentHead(image, points);
-  if (head === undefined || !hasBody(head.mask, headBox(points), sharp)) {
+  if (!hasBody(mask, head, sharp)) {
     return false;
   }
-  const person = blur(head.mask, EDGE_SIGMA);
+  const person = blur(mask, EDGE_SIGMA);
   const behind = background === 'blurred' ? blurredBehind(image, person) : undefined;
   const colour =
     background === 'green'

@@ -11,13 +11,13 @@ import { decodeImage } from './imaging/decode.ts';
 import { withoutBars } from './imaging/letterbox.ts';
 import { exposureOf, lit, sharpnessOf } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
+import type { PersonSegmenter } from './detect/person-segmenter.ts';
 import { FaceError, type FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
 import { isEyeClosed, isEyeHidden } from './regions/eye-state.ts';
 import { Pyramid, type RgbImage } from './imaging/image.ts';
 import { wearsGlasses } from './regions/glasses.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/landmarks.ts';
-import { segmentHead } from './regions/head-mask.ts';
 import { headMatte } from './regions/head-matte.ts';
 import { restMouth } from './regions/resting-mouth.ts';
 import { lowerCheeks } from './regions/smile-eyes.ts';
@@ -67,14 +67,16 @@ export async function createFace(
 ): Promise<CreatedFace> {
   const source = new Pyramid(withoutBars(await decodeImage(imageBytes)));
   check();
-  const faces = await (landmarker ?? (await FaceLandmarker.load())).find(source);
+  const networks = landmarker ?? (await FaceLandmarker.load());
+  const { segmenter } = networks;
+  const faces = await networks.find(source);
   check();
   const { face, warnings: faceWarnings } = chooseFace(faces, source.image);
 
   if (!isSquare(look) && isHeadCutOff(face, source.image)) {
     throw new FaceError('FACE_CUT_OFF');
   }
-  const crop = cropWithHair(source, face, isSquare(look));
+  const crop = await cropWithHair(source, face, isSquare(look), segmenter);
   const warnings = [...faceWarnings, ...checkCrop(crop)];
   checkPerson(face, crop);
   const closed = restMouth(crop.image, crop.points, sharpnessOf(crop));
@@ -96,10 +98,13 @@ export async function createFace(
       : emptyLid(rest.points, eye);
   const [lidLeft, lidRight] = [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
   // The outline of the head is the same: where colours hardly differ, any change moves the mask.
-  const matte = headMatte(closed.image, closed.points);
+  const person = await segmenter.segment(closed.image);
+  const matte = headMatte(closed.image, closed.points, person);
 
   check();
-  const shown = isDefault(look) ? undefined : composePicture(source, crop, rest, look);
+  const shown = isDefault(look)
+    ? undefined
+    : await composePicture(source, crop, rest, look, segmenter);
   if (shown?.hasBackground === false) {
     warnings.push('BACKGROUND_KEPT');
   }
@@ -162,11 +167,16 @@ const shrinkOf = (shown: ComposedPicture | undefined): number =>
  * Crops the head. When hair covers a tenth of the four topmost rows of the crop, crops again with
  * more room.
  */
-function cropWithHair(source: Pyramid, face: DetectedFace, mayBeClose: boolean): Crop {
+async function cropWithHair(
+  source: Pyramid,
+  face: DetectedFace,
+  mayBeClose: boolean,
+  segmenter: PersonSegmenter,
+): Promise<Crop> {
   const crop = cropFace(source, face, CROP_ROOM, mayBeClose);
-  const mask = segmentHead(crop.image, crop.points)?.mask.data.subarray(0, 4 * PICTURE_SIZE);
-  const hairAtTop = mask?.reduce((sum, value) => sum + value, 0) ?? 0;
-  return hairAtTop > 0.1 * 4 * PICTURE_SIZE
+  const { data } = await segmenter.segment(crop.image);
+  const top = data.subarray(0, 4 * PICTURE_SIZE);
+  return top.filter((probability) => probability > 0.5).length > 0.1 * top.length
     ? cropFace(source, face, TALL_HAIR_ROOM, mayBeClose)
     : crop;
 }

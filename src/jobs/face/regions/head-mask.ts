@@ -1,5 +1,5 @@
-// Segments the head from the background by colour: the border of the picture shows background, the
-// face does not.
+// Segments head, hair and body from the background: by a network, and by colour where the network is
+// not sure, as in drawings. The border of the picture shows background, the face does not.
 import { type Lab, labAt, median } from '../imaging/colour.ts';
 import { blur, dilate, erode } from '../imaging/mask.ts';
 import { clamp, halve, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
@@ -14,11 +14,11 @@ export interface HeadMask {
   readonly isBackgroundPlain: boolean;
 }
 
-/**
- * Times the picture is halved before segmentation. The mask need not be exact to the pixel, because
- * its edge is softened.
- */
-const HALVINGS = 2;
+/** Times the picture is halved for the mask, and for what colours tell. */
+const MASK_HALVINGS = 1;
+const COLOUR_HALVINGS = 2;
+/** Colours of fewer pixels of background tell nothing. */
+const LEAST_BACKGROUND = 60;
 /** Colour clusters of the head and of the background each, and rounds of k-means. */
 const CLUSTERS = 5;
 const ROUNDS = 8;
@@ -28,19 +28,54 @@ const MIN_SPREAD = 4;
  * Below this 0.95 quantile of the colour steps between neighbours a background is plain; Lab units.
  */
 const PLAIN_CONTRAST = 5;
-
 /**
- * Segments the head.
- * @returns undefined when the colours of background and head are too similar
+ * Colours decide where the network's probability is within .27 to .73: their score is 4 at most, and
+ * so much is one unit of the probability's logarithmic odds.
  */
-export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | undefined {
+const LOGIT = 4;
+/** Odds are not taken to be greater than 100. */
+const SUREST = 0.99;
+
+/** @param person probability that a pixel is a person, 0..1, size of the picture */
+export function segmentHead(image: RgbImage, points: Landmarks, person: Plane): HeadMask {
   let small = image;
-  for (let k = 0; k < HALVINGS; k++) {
+  for (let k = 0; k < COLOUR_HALVINGS; k++) {
     small = halve(small);
   }
-  const scale = 2 ** HALVINGS;
-  const { width, height } = small;
-  const labs = Array.from({ length: width * height }, (_, i) => labAt(small, i));
+  const labs = Array.from({ length: small.width * small.height }, (_, i) => labAt(small, i));
+  const colours = colourScore(labs, small, points);
+  const scale = 2 ** MASK_HALVINGS;
+  const raw = plane(image.width / scale, image.height / scale);
+  const near = faceDistance(points, scale, raw.width, raw.height);
+  for (let i = 0; i < raw.data.length; i++) {
+    const x = ((i % raw.width) + 0.5) / raw.width;
+    const y = (Math.floor(i / raw.width) + 0.5) / raw.height;
+    const p = clamp(
+      sampleAt(person, x * person.width - 0.5, y * person.height - 0.5),
+      1 - SUREST,
+      SUREST,
+    );
+    const colour = colours ? sampleAt(colours, x * small.width - 0.5, y * small.height - 0.5) : 0;
+    raw.data[i] = near[i]! < 1 || LOGIT * Math.log(p / (1 - p)) + colour > 0 ? 1 : 0;
+  }
+  const mask = erode(dilate(connected(dilate(erode(raw, 1), 1), points, scale), 2), 2);
+  return {
+    mask: enlarge(mask, image.width, image.height, scale),
+    isBackgroundPlain: contrast(labs, halved(mask), small.width) < PLAIN_CONTRAST,
+  };
+}
+
+/**
+ * @param labs colours of `small`
+ * @returns for each pixel how much more its colour is of the head than of the background, -4 to 4;
+ * undefined when hardly any background is seen
+ */
+function colourScore(
+  labs: readonly Lab[],
+  { width, height }: RgbImage,
+  points: Landmarks,
+): Plane | undefined {
+  const scale = 2 ** COLOUR_HALVINGS;
   const near = faceDistance(points, scale, width, height);
   const shoulder = py(points, CHIN) / scale;
   const isBackground = (i: number): boolean => {
@@ -48,7 +83,7 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | unde
     return near[i]! > 1.25 && (y < 3 || ((x < 5 || x >= width - 5) && y < shoulder));
   };
   const behind = labs.filter((_, i) => isBackground(i));
-  if (behind.length < 60) {
+  if (behind.length < LEAST_BACKGROUND) {
     return undefined;
   }
   const background = cluster(behind);
@@ -59,25 +94,12 @@ export function segmentHead(image: RgbImage, points: Landmarks): HeadMask | unde
         (near[i]! < 1.3 && Math.floor(i / width) < shoulder && nearest(background, lab) > 2.2),
     ),
   );
-
   const score = plane(width, height);
   for (let i = 0; i < labs.length; i++) {
-    const prior = near[i]! < 1 ? 6 : clamp((1.7 - near[i]!) * 1.2, -2.5, 1);
+    const prior = clamp((1.7 - near[i]!) * 1.2, -2.5, 1);
     score.data[i] = clamp(nearest(background, labs[i]!) - nearest(head, labs[i]!) + prior, -4, 4);
   }
-  const smooth = blur(score, 1.2);
-  const raw = plane(width, height);
-  for (let i = 0; i < raw.data.length; i++) {
-    raw.data[i] = smooth.data[i]! > 0 ? 1 : 0;
-  }
-  const solid = erode(dilate(connected(dilate(erode(raw, 1), 1), points, scale), 2), 2);
-  if (!plausible(solid, near, isBackground)) {
-    return undefined;
-  }
-  return {
-    mask: enlarge(solid, image.width, image.height, scale),
-    isBackgroundPlain: contrast(labs, solid, width) < PLAIN_CONTRAST,
-  };
+  return blur(score, 1.2);
 }
 
 /**
@@ -201,30 +223,14 @@ function flood({ width, height, data }: Plane, starts: readonly number[], value:
   return seen;
 }
 
-/**
- * Whether the mask is plausible: it covers the face, leaves out the border, and is no larger than a
- * head with much hair.
- */
-function plausible(
-  mask: Plane,
-  near: Float32Array,
-  isBackground: (index: number) => boolean,
-): boolean {
-  let [face, covered, border, leaked, upper] = [0, 0, 0, 0, 0];
-  for (let i = 0; i < mask.data.length; i++) {
-    if (near[i]! < 0.95) {
-      face++;
-      covered += mask.data[i]!;
-    }
-    if (isBackground(i)) {
-      border++;
-      leaked += mask.data[i]!;
-    }
-    if (near[i]! > 2.3) {
-      upper += mask.data[i]! * (Math.floor(i / mask.width) < mask.height * 0.6 ? 1 : 0);
-    }
+/** Half the size: a pixel is 1 when one of its four is. */
+function halved({ width, height, data }: Plane): Plane {
+  const out = plane(width / 2, height / 2);
+  for (let i = 0; i < data.length; i++) {
+    const at = (Math.floor(i / width) >> 1) * out.width + ((i % width) >> 1);
+    out.data[at] = Math.max(out.data[at]!, data[i]!);
   }
-  return covered > 0.97 * face && leaked < 0.1 * border && upper < 0.25 * face;
+  return out;
 }
 
 /**

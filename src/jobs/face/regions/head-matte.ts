@@ -4,7 +4,7 @@ import { BREATH_CELL } from '../../../media/face-asset.ts';
 import { segmentHead } from './head-mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { CHIN, NOSE_BRIDGE, type Landmarks, py } from '../detect/landmarks.ts';
-import { type Ellipse, faceEllipse } from './face-ellipse.ts';
+import { faceEllipse } from './face-ellipse.ts';
 
 /** Which pixels move with the head. */
 export interface HeadMatte {
@@ -13,8 +13,7 @@ export interface HeadMatte {
   /** The same of the shoulders and the chest, which follow the breath: see `FaceAssetParts`. */
   readonly shoulders: Uint8Array;
   /**
-   * 0..1: scale of the head movement. A busy background, or one that was not segmented, bends
-   * visibly and allows less.
+   * 0..1: scale of the head movement. A busy background bends visibly and allows less.
    */
   readonly motionScale: number;
 }
@@ -33,15 +32,14 @@ const BUSY_RAMP = { start: -18, width: 34 };
 /** The matte is computed at half size: it is soft, so no detail is lost. */
 const SHRINK = 2;
 
-/** Computes the matte. Without a segmentation it uses an ellipse round the face. */
-export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
+/** @param person probability that a pixel is a person, 0..1, size of the picture */
+export function headMatte(image: RgbImage, points: Landmarks, person: Plane): HeadMatte {
   const face = faceEllipse(points);
-  const head = segmentHead(image, points);
+  const head = segmentHead(image, points, person);
   const width = image.width / SHRINK;
   const height = image.height / SHRINK;
-  const inside = head ? shrink(head.mask) : ellipseMask(width, height, face);
-  const ramp = head?.isBackgroundPlain ? PLAIN_RAMP : BUSY_RAMP;
-  const distance = signedDistance(inside);
+  const ramp = head.isBackgroundPlain ? PLAIN_RAMP : BUSY_RAMP;
+  const distance = signedDistance(shrink(head.mask));
   const chin = py(points, CHIN);
   const neck = 0.55 * (chin - py(points, NOSE_BRIDGE));
   const weight = plane(width, height);
@@ -68,7 +66,7 @@ export function headMatte(image: RgbImage, points: Landmarks): HeadMatte {
   return {
     weight: enlarge(weight, image.width, image.height),
     shoulders: cells(shoulders),
-    motionScale: head ? (head.isBackgroundPlain ? 1 : 0.75) : 0.6,
+    motionScale: head.isBackgroundPlain ? 1 : 0.75,
   };
 }
 
@@ -105,17 +103,6 @@ function enlarge(weight: Plane, width: number, height: number): Uint8Array {
         (Math.floor(i / width) + 0.5) / SHRINK - 0.5,
       ) + 0.5,
   );
-}
-
-/** A typical head with hair and ears, for a portrait that could not be segmented. */
-function ellipseMask(width: number, height: number, face: Ellipse): Plane {
-  const mask = plane(width, height);
-  for (let i = 0; i < mask.data.length; i++) {
-    const x = ((i % width) + 0.5) * SHRINK - face.x;
-    const y = (Math.floor(i / width) + 0.5) * SHRINK - (face.y - 0.18 * face.ry);
-    mask.data[i] = Math.hypot(x / (1.25 * face.rx), y / (1.3 * face.ry)) < 1 ? 1 : 0;
-  }
-  return mask;
 }
 
 /**
@@ -187,13 +174,13 @@ function sweep(
 
 /**
  * Fades the matte to 0 at the border of the picture: there are no pixels outside that could move
- * in.
+ * in. At the upper edge, which cuts off many heads, the renderer lets nothing move down or up.
  */
 function fadeToBorder({ width, height, data }: Plane): void {
   for (let i = 0; i < data.length; i++) {
     const x = i % width;
     const y = Math.floor(i / width);
-    data[i] = Math.min(data[i]!, MAX_STEP * SHRINK * Math.min(x, y, width - 1 - x, height - 1 - y));
+    data[i] = Math.min(data[i]!, MAX_STEP * SHRINK * Math.min(x, width - 1 - x, height - 1 - y));
   }
 }
 
