@@ -1,6 +1,8 @@
 // Faces in other sizes, with another framing or background: the picture, what is moved into it, and
 // that it can be drawn, coded and decoded.
 import assert from 'node:assert/strict';
+import { Buffer } from 'node:buffer';
+import sharp from 'sharp';
 import { test } from 'vitest';
 import { decodeFaceAsset, type FaceAssetParts } from '../../../src/media/face-asset.ts';
 import { DEFAULT_LOOK, type FaceLook, FACE_SIZES, sizeOf } from '../../../src/media/face-look.ts';
@@ -11,12 +13,13 @@ import { FaceLandmarker } from '../../../src/jobs/face/detect/face-landmarker.ts
 import { VideoTrack } from '../../../src/pipeline/encode/video-track.ts';
 import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
 import { articulationOf, VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { portraitOf } from './portraits.ts';
+import { defaultPortrait, portraitOf } from './portraits.ts';
 
 const landmarker = FaceLandmarker.load();
 
-async function made(look: Partial<FaceLook>, portrait = 'noah') {
-  const face = await createFace(portraitOf(portrait), {
+async function made(look: Partial<FaceLook>, portrait: string | Uint8Array = 'noah') {
+  const bytes = typeof portrait === 'string' ? portraitOf(portrait) : portrait;
+  const face = await createFace(bytes, {
     name: 'test',
     look: { ...DEFAULT_LOOK, ...look },
     landmarker: await landmarker,
@@ -92,6 +95,46 @@ test('a background is replaced by a colour or green, and the face stays', async 
   assert.equal(luma(green.parts, cx, cy), luma(kept.parts, cx, cy));
   assert.ok(chroma(green.parts, 8, 8) < 110, `${chroma(green.parts, 8, 8)}`);
   assert.notEqual(chroma(kept.parts, 8, 8), chroma(green.parts, 8, 8));
+});
+
+/** Stripes in colours of hair and skin, everywhere but at the head and the body. */
+const STRIPES = Buffer.from(`<svg width="1024" height="1024">
+  <pattern id="bars" width="160" height="160" patternUnits="userSpaceOnUse">
+    <rect width="40" height="160" fill="#7a4a2a"/>
+    <rect x="40" width="40" height="160" fill="#e0b090"/>
+    <rect x="80" width="40" height="160" fill="#303030"/>
+    <rect x="120" width="40" height="160" fill="#c8c8d0"/>
+  </pattern>
+  <path fill="url(#bars)" fill-rule="evenodd" d="M0 0h1024v600H0z
+    M240 420a270 370 0 0 1 540 0a270 370 0 0 1 -540 0z"/>
+</svg>`);
+
+test('a busy background with the colours of the person is replaced, and the hair stays', async () => {
+  for (const id of ['ruth', 'noah']) {
+    const busy = await sharp(defaultPortrait(`${id}.webp`))
+      .composite([{ input: STRIPES }])
+      .png()
+      .toBuffer();
+    const [kept, green] = await Promise.all([
+      made({ size: '720x720' }, busy),
+      made({ size: '720x720', background: 'green' }, busy),
+    ]);
+    assert.deepEqual(green.warnings, [], id);
+    const { landmarks } = kept.parts;
+    const [x, forehead, chin] = [landmarks[30]!, landmarks[31]!, landmarks[152 * 3 + 1]!];
+    const changed = (column: number, row: number): number => {
+      const at = Math.round(row) * 720 + Math.round(column);
+      return Math.abs(green.parts.neutral[at]! - kept.parts.neutral[at]!);
+    };
+    // Hair above the forehead, the chest, and stripes on both sides.
+    assert.equal(changed(x, forehead - 0.25 * (chin - forehead)), 0, `${id}: hair`);
+    assert.equal(changed(x, 710), 0, `${id}: chest`);
+    for (let column = 8; column < 60; column += 4) {
+      const chroma = (at: number): number =>
+        green.parts.neutral[720 * 720 + 100 * 360 + (at >> 1)]!;
+      assert.ok(chroma(column) < 110 && chroma(719 - column) < 110, `${id}: stripe ${column}`);
+    }
+  }
 });
 
 test('a person of whom only the head can be cut out keeps the background', async () => {

@@ -93,6 +93,29 @@ for (const isDown of [false, true]) {
   });
 }
 
+test('a head that the upper edge cuts off moves sideways as a whole, and not out of the picture', () => {
+  const [SHIFT, MIDDLE] = [4, Math.floor(AXIS)];
+  const { matte } = syntheticParts();
+  for (let i = 0; i < 265 * SIZE; i++) {
+    matte[i] = matte[265 * SIZE + (i % SIZE)]!; // what is beside the eyes, up to the edge
+  }
+  for (const isDown of [false, true]) {
+    const { neutral } = syntheticParts();
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      neutral[i] = 10 + Math.round(SLOPE * (isDown ? Math.floor(i / SIZE) : i % SIZE));
+    }
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, matte })));
+    const pose = poseOf(isDown ? { shiftY: -SHIFT } : { shiftX: SHIFT });
+    const { picture } = canvas.show(VISEMES.rest, 1, pose);
+    const from = (y: number): number => (isDown ? y * SIZE + MIDDLE : y * SIZE + MIDDLE - SHIFT);
+    for (const y of [0, 1, 100]) {
+      const expected = neutral[isDown && y === 100 ? from(y + SHIFT) : from(y)]!;
+      const found = picture[y * SIZE + MIDDLE]!;
+      assert.ok(Math.abs(found - expected) <= 1, `row ${y}: ${found} for ${expected}`);
+    }
+  }
+});
+
 /** Shoulders below this row, of this half width; beside them is background. */
 const SHOULDER_Y = 440;
 const SHOULDER_HALF = 180;

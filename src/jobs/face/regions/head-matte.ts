@@ -24,11 +24,12 @@ export interface HeadMatte {
  */
 export const MAX_STEP = 7.9;
 /**
- * Transition from head to background, pixels from the outline. Wide where the background is plain;
- * where it is busy, narrow and partly inside the hair.
+ * Transition from head to background, pixels from the outline. Outside it where the background is
+ * plain; where it is busy, mostly inside the hair: of lines beside a head that bend judges saw more
+ * than of hair (docs/faces-judged.md, round 24).
  */
 const PLAIN_RAMP = { start: 0, width: 34 };
-const BUSY_RAMP = { start: -18, width: 34 };
+const BUSY_RAMP = { start: -28, width: 34 };
 /** The matte is computed at half size: it is soft, so no detail is lost. */
 const SHRINK = 2;
 
