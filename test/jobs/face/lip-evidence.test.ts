@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { lipEvidence } from '../../../src/jobs/face/detect/lip-evidence.ts';
 import { LOWER_INNER, UPPER_INNER } from '../../../src/jobs/face/detect/landmarks.ts';
+import { isMouthCovered } from '../../../src/jobs/face/detect/mouth-evidence.ts';
 import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 import { fill, flatFace, openedBy } from './flat-face.ts';
@@ -23,4 +24,16 @@ test('in black and white, a tongue is darker than the lips, teeth are lighter', 
   assert.ok(!tongueIn(lip, skin, grey(225)), 'teeth');
   assert.ok(!tongueIn(lip, skin, grey(60)), 'a dark cavity');
   assert.ok(!tongueIn([200, 120, 110], [210, 170, 150], grey(140)), 'teeth in shadow, in colour');
+});
+
+test('a faint seam is that of a hand, or of light lips in a dark beard', () => {
+  const covered = (lip: number, round: number, seam: number): boolean => {
+    const points = openedBy(syntheticParts().landmarks, 4);
+    const image = flatFace(points, grey(lip), grey(round));
+    fill(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()], grey(seam));
+    return isMouthCovered({ image, points }).covered;
+  };
+  assert.ok(!covered(120, 60, 95), 'light lips in a dark beard');
+  assert.ok(covered(120, 115, 95), 'a hand');
+  assert.ok(covered(120, 60, 112), 'light cloth before a dark beard');
 });

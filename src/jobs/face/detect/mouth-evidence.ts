@@ -73,8 +73,13 @@ const UNSEEN = 0.15;
  */
 const OTHER_COLOUR = 22;
 
-/** A seam as faint as this between lips that look like skin: a hand lies before the mouth. */
+/**
+ * A seam as faint as this between lips that look like skin: a hand lies before the mouth. Lips that
+ * differ from what is round them by BEARD are light ones in a dark beard, where seams are fainter.
+ */
 const HAND_SEAM = 0.25;
+const BEARD = 12;
+const BEARD_SEAM = 0.15;
 
 /** Whether the mouth is covered, whether something covers the chin or a lip, and a tongue. */
 export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
@@ -99,7 +104,11 @@ export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
     chinAlone &&
     ((lipsApart > LIPS_APART && !red) || seamMiddle < PARTLY_SEEN * seamSides || seam < UNSEEN);
   return {
-    covered: broken || behindChinCover || unseen || (none && seam < HAND_SEAM),
+    covered:
+      broken ||
+      behindChinCover ||
+      unseen ||
+      (none && seam < (lips > BEARD ? BEARD_SEAM : HAND_SEAM)),
     chin: chinAlone || finger,
     tongue,
   };
