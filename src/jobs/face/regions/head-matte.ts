@@ -24,12 +24,13 @@ export interface HeadMatte {
  */
 export const MAX_STEP = 7.9;
 /**
- * Transition from head to background, pixels from the outline. Outside it where the background is
- * plain; where it is busy, mostly inside the hair: of lines beside a head that bend judges saw more
- * than of hair (docs/faces-judged.md, round 24).
+ * Transition from head to background: its begin, pixels from the outline, and its width. Outside the
+ * outline where the background is plain; where it is busy, mostly inside the hair: of lines beside a
+ * head that bend judges saw more than of hair (docs/faces-judged.md, round 24). `face` is where that
+ * of the face begins, which always follows, in units of its ellipse.
  */
-const PLAIN_RAMP = { start: 0, width: 34 };
-const BUSY_RAMP = { start: -28, width: 34 };
+const PLAIN_RAMP = { start: 0, width: 34, face: 1 };
+const BUSY_RAMP = { start: -28, width: 34, face: 0.94 };
 /** The matte is computed at half size: it is soft, so no detail is lost. */
 const SHRINK = 2;
 
@@ -56,7 +57,7 @@ export function headMatte(image: RgbImage, points: Landmarks, person: Plane): He
     const r = Math.hypot((x - face.x) / face.rx, (y - face.y) / face.ry);
     const outline = 1 - smoothstep(ramp.start, ramp.start + ramp.width, distance[i]! * SHRINK);
     // The face always follows. Far from the face nothing does, whatever the mask says.
-    const core = 1 - smoothstep(1, 1 + ramp.width / face.rx, r);
+    const core = 1 - smoothstep(ramp.face, ramp.face + ramp.width / face.rx, r);
     weight.data[i] = 255 * hold * Math.max(outline * (1 - smoothstep(2.0, 2.6, r)), core);
     // Straight below the face there is a body, whatever the mask says.
     const torso = 1 - smoothstep(0.6, 1.1, Math.abs(x - face.x) / face.rx);
