@@ -15,7 +15,7 @@ import type { PersonSegmenter } from './detect/person-segmenter.ts';
 import { FaceError, type FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
 import { isEyeClosed, isEyeHidden } from './regions/eye-state.ts';
-import { Pyramid, type RgbImage } from './imaging/image.ts';
+import { type Plane, Pyramid, type RgbImage } from './imaging/image.ts';
 import { wearsGlasses } from './regions/glasses.ts';
 import { type EyeIndices, LEFT_EYE, type Landmarks, RIGHT_EYE } from './detect/landmarks.ts';
 import { headMatte } from './regions/head-matte.ts';
@@ -33,6 +33,8 @@ import { lowerLip } from './regions/upper-lip.ts';
  */
 const BROWS_UNDER_GLASSES = 0.15;
 
+/** Rows of the probability of a person in which hair at the upper edge is looked for. */
+const TOP_ROWS = 2;
 /** A picture of which more than this share lies outside the portrait is warned of. */
 const NOTED_SHARE = 0.05;
 
@@ -76,7 +78,7 @@ export async function createFace(
   if (!isSquare(look) && isHeadCutOff(face, source.image)) {
     throw new FaceError('FACE_CUT_OFF');
   }
-  const crop = await cropWithHair(source, face, isSquare(look), segmenter);
+  const { crop, person } = await cropWithHair(source, face, isSquare(look), segmenter);
   const warnings = [...faceWarnings, ...checkCrop(crop)];
   checkPerson(face, crop);
   const closed = restMouth(crop.image, crop.points, sharpnessOf(crop));
@@ -98,7 +100,6 @@ export async function createFace(
       : emptyLid(rest.points, eye);
   const [lidLeft, lidRight] = [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
   // The outline of the head is the same: where colours hardly differ, any change moves the mask.
-  const person = await segmenter.segment(closed.image);
   const matte = headMatte(closed.image, closed.points, person);
 
   check();
@@ -164,21 +165,23 @@ const shrinkOf = (shown: ComposedPicture | undefined): number =>
     : (shown.scale * PICTURE_SIZE) / Math.min(shown.image.width, shown.image.height);
 
 /**
- * Crops the head. When hair covers a tenth of the four topmost rows of the crop, crops again with
- * more room.
+ * Crops the head. When hair covers a tenth of the topmost rows of the crop, crops again with more
+ * room. Also gives the probability of a person in the crop.
  */
 async function cropWithHair(
   source: Pyramid,
   face: DetectedFace,
   mayBeClose: boolean,
   segmenter: PersonSegmenter,
-): Promise<Crop> {
+): Promise<{ crop: Crop; person: Plane }> {
   const crop = cropFace(source, face, CROP_ROOM, mayBeClose);
-  const { data } = await segmenter.segment(crop.image);
-  const top = data.subarray(0, 4 * PICTURE_SIZE);
-  return top.filter((probability) => probability > 0.5).length > 0.1 * top.length
-    ? cropFace(source, face, TALL_HAIR_ROOM, mayBeClose)
-    : crop;
+  const person = await segmenter.segment(crop.image);
+  const top = person.data.subarray(0, TOP_ROWS * person.width);
+  if (top.filter((probability) => probability > 0.5).length <= 0.1 * top.length) {
+    return { crop, person };
+  }
+  const wider = cropFace(source, face, TALL_HAIR_ROOM, mayBeClose);
+  return { crop: wider, person: await segmenter.segment(wider.image) };
 }
 
 /**

@@ -30,7 +30,7 @@ test('gives the probabilities that TensorFlow Lite gives', async () => {
   }
 });
 
-test('gives a plane of the size of the picture, whatever its size and shape', async () => {
+test('gives a plane of one size, whatever the size and shape of the picture', async () => {
   const whole = await decodeImage(portraitOf('mei'));
   const expected = await segment(await small());
   const half = halve(whole);
@@ -42,14 +42,9 @@ test('gives a plane of the size of the picture, whatever its size and shape', as
   };
   for (const image of [whole, half, narrow, halve(await small())]) {
     const { width, height, data } = await segment(image);
-    assert.deepEqual([width, height], [image.width, image.height]);
+    assert.deepEqual([width, height], [expected.width, expected.height]);
     assert.ok(data.every((value) => value >= 0 && value <= 1));
-    let differing = 0;
-    for (let i = 0; i < data.length; i++) {
-      const x = Math.floor((((i % width) + 0.5) / width) * expected.width);
-      const y = Math.floor(((Math.floor(i / width) + 0.5) / height) * expected.height);
-      differing += Math.abs(data[i]! - expected.data[y * expected.width + x]!) > 0.5 ? 1 : 0;
-    }
-    assert.ok(differing < 0.02 * data.length, `${width}x${height}: ${differing / data.length}`);
+    const differing = data.filter((value, i) => Math.abs(value - expected.data[i]!) > 0.5).length;
+    assert.ok(differing < 0.02 * data.length, `${image.width}x${image.height}: ${differing}`);
   }
 });

@@ -1,6 +1,6 @@
 // Tells people from their background (MediaPipe Selfie Segmentation), on one core.
 import ort from 'onnxruntime-node';
-import { clamp, type Plane, plane, Pyramid, type RgbImage, sampleAt } from '../imaging/image.ts';
+import { clamp, type Plane, Pyramid, type RgbImage } from '../imaging/image.ts';
 
 /** Input and output side of the network, pixels. */
 const SIZE = 256;
@@ -16,7 +16,7 @@ export class PersonSegmenter {
   /**
    * Segments the people in a picture, of any shape: the network sees all of it, stretched to a
    * square.
-   * @returns the probability that a pixel is a person, 0..1, in the size of the picture
+   * @returns the probability of a person, 0..1, at SIZE x SIZE places of the picture
    */
   async segment(image: RgbImage): Promise<Plane> {
     const outputs = await this.#network.run({
@@ -28,7 +28,7 @@ export class PersonSegmenter {
       ]),
     });
     const data = outputs[this.#network.outputNames[0]!]!.data as Float32Array;
-    return enlarge({ width: SIZE, height: SIZE, data }, image.width, image.height);
+    return { width: SIZE, height: SIZE, data };
   }
 }
 
@@ -36,6 +36,9 @@ export class PersonSegmenter {
 function stretched(picture: RgbImage): Float32Array {
   const { image } = new Pyramid(picture).level(Math.min(picture.width, picture.height) / SIZE);
   const { width, height, data } = image;
+  if (width === SIZE && height === SIZE) {
+    return Float32Array.from(data, (value) => value / 255);
+  }
   const out = new Float32Array(SIZE * SIZE * 3);
   for (let i = 0; i < SIZE * SIZE; i++) {
     const x = clamp((((i % SIZE) + 0.5) * width) / SIZE - 0.5, 0, width - 1);
@@ -50,19 +53,6 @@ function stretched(picture: RgbImage): Float32Array {
       const lower = at(left, bottom) * (1 - fx) + at(right, bottom) * fx;
       out[i * 3 + c] = (upper * (1 - fy) + lower * fy) / 255;
     }
-  }
-  return out;
-}
-
-/** Scales a plane (bilinear). */
-function enlarge(small: Plane, width: number, height: number): Plane {
-  const out = plane(width, height);
-  for (let i = 0; i < out.data.length; i++) {
-    out.data[i] = sampleAt(
-      small,
-      (((i % width) + 0.5) * small.width) / width - 0.5,
-      ((Math.floor(i / width) + 0.5) * small.height) / height - 0.5,
-    );
   }
   return out;
 }

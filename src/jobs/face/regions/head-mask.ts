@@ -36,7 +36,7 @@ const LOGIT = 4;
 /** Odds are not taken to be greater than 100. */
 const SUREST = 0.99;
 
-/** @param person probability that a pixel is a person, 0..1, size of the picture */
+/** @param person probability of a person, 0..1, of any size */
 export function segmentHead(image: RgbImage, points: Landmarks, person: Plane): HeadMask {
   let small = image;
   for (let k = 0; k < COLOUR_HALVINGS; k++) {

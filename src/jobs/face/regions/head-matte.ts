@@ -34,7 +34,7 @@ const BUSY_RAMP = { start: -28, width: 34, face: 0.94 };
 /** The matte is computed at half size: it is soft, so no detail is lost. */
 const SHRINK = 2;
 
-/** @param person probability that a pixel is a person, 0..1, size of the picture */
+/** @param person probability of a person, 0..1, of any size */
 export function headMatte(image: RgbImage, points: Landmarks, person: Plane): HeadMatte {
   const face = faceEllipse(points);
   const head = segmentHead(image, points, person);
