@@ -260,15 +260,20 @@ class Builder {
                 few = FEW * width * width;
     const int reach = int(3 * sigma / NODE_STEP) + 1;
     std::vector<float> value(model_.weight.size(), 0.f), mass(model_.weight.size(), 0.f);
+    std::vector<float> across(size_t(2 * reach + 1));  // the Gaussian is a product of two
+    const auto bell = [sigma](float d) { return std::exp(-d * d / (2 * sigma * sigma)); };
     for (const auto& [x, y, z] : asset_.landmarks) {
       const int ci = int(std::lround((x - float(model_.x0)) / NODE_STEP)),
                 cj = int(std::lround((y - float(model_.y0)) / NODE_STEP));
+      const float near = std::clamp(far - z, 0.f, most);
+      for (int i = -reach; i <= reach; i++) {
+        across[size_t(i + reach)] = bell(float(model_.x0 + (ci + i) * NODE_STEP) - x);
+      }
       for (int j = std::max(0, cj - reach); j <= std::min(model_.rows - 1, cj + reach); j++) {
+        const float down = bell(float(model_.y0 + j * NODE_STEP) - y);
         for (int i = std::max(0, ci - reach); i <= std::min(model_.columns - 1, ci + reach); i++) {
-          const float dx = float(model_.x0 + i * NODE_STEP) - x,
-                      dy = float(model_.y0 + j * NODE_STEP) - y;
-          const float w = std::exp(-(dx * dx + dy * dy) / (2 * sigma * sigma));
-          value[size_t(model_.node(i, j))] += w * std::clamp(far - z, 0.f, most);
+          const float w = down * across[size_t(i - ci + reach)];
+          value[size_t(model_.node(i, j))] += w * near;
           mass[size_t(model_.node(i, j))] += w;
         }
       }
