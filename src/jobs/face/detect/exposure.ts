@@ -1,7 +1,7 @@
 // Exposure and sharpness of a face.
 import { lumaAt, quantile } from '../imaging/colour.ts';
 import type { Crop } from './crop.ts';
-import { polygonMask } from '../imaging/mask.ts';
+import { indicesAbove, polygonMask } from '../imaging/mask.ts';
 import type { Plane, RgbImage } from '../imaging/image.ts';
 import { FACE_OVAL, LEFT_EYE, type Landmarks, px, py, RIGHT_EYE } from './landmarks.ts';
 
@@ -17,7 +17,7 @@ export interface Exposure {
 /** Measures the exposure of a face. */
 export function exposureOf({ image, points }: Pick<Crop, 'image' | 'points'>): Exposure {
   const face = outlineMask(image, points, FACE_OVAL);
-  const lumas = indicesWhere(face, (i) => face.data[i]! > 0.5).map((i) => lumaAt(image, i));
+  const lumas = indicesAbove(face, 0.5).map((i) => lumaAt(image, i));
   return {
     dark: quantile(lumas, 0.02),
     bright: quantile(lumas, 0.95),
@@ -106,14 +106,3 @@ export const outlineMask = (
     image.height,
     outline.map((index) => ({ x: px(points, index), y: py(points, index) })),
   );
-
-/** Indices of the pixels that are wanted. */
-export function indicesWhere({ data }: Plane, wanted: (index: number) => boolean): number[] {
-  const found: number[] = [];
-  for (let i = 0; i < data.length; i++) {
-    if (wanted(i)) {
-      found.push(i);
-    }
-  }
-  return found;
-}

@@ -2,10 +2,10 @@
 // tongue.
 import { type Lab, labAt, median, quantile } from '../imaging/colour.ts';
 import type { RgbImage } from '../imaging/image.ts';
-import { dilate } from '../imaging/mask.ts';
+import { dilate, indicesAbove } from '../imaging/mask.ts';
 import { MouthFrame } from '../regions/mouth-frame.ts';
 import type { Crop } from './crop.ts';
-import { indicesWhere, outlineMask } from './exposure.ts';
+import { outlineMask } from './exposure.ts';
 import { type Landmarks, LOWER_INNER, LOWER_OUTER, UPPER_INNER, UPPER_OUTER } from './landmarks.ts';
 
 // Thresholds, in L* and a*, measured on 183 faces of photographs, paintings and renderings.
@@ -58,11 +58,7 @@ export function lipEvidence(
   const between = (a: readonly number[], b: readonly number[]): ReturnType<typeof outlineMask> =>
     outlineMask(image, points, [...a, ...b.toReversed()]);
   const skin = typical(image, skinRoundLips(image, points, NEAR_LIPS));
-  const upperMask = between(UPPER_OUTER, UPPER_INNER);
-  const upper = typical(
-    image,
-    indicesWhere(upperMask, (i) => upperMask.data[i]! > 0.8),
-  );
+  const upper = typical(image, indicesAbove(between(UPPER_OUTER, UPPER_INNER), 0.8));
   const lower = fifthsOf(image, points, frame);
   if (!skin || !upper || lower.length < 5) {
     return { none: false, red: false, redMiddle: false, finger: false, tongue: false };
@@ -71,7 +67,7 @@ export function lipEvidence(
   const redness = Math.max(...middle.map(({ a }) => a - skin.a));
   const [left, right] = [lower[0]!.l, lower[4]!.l];
   const inside = between(UPPER_INNER, LOWER_INNER);
-  const shown = indicesWhere(inside, (i) => inside.data[i]! > 0.9).map((i) => labAt(image, i));
+  const shown = indicesAbove(inside, 0.9).map((i) => labAt(image, i));
   const tongue = shown.filter(({ l, a }) => a > upper.a - 4 && l > 0.6 * upper.l).length;
   const light = (share: number): number =>
     quantile(
@@ -116,13 +112,13 @@ export function skinRoundLips(image: RgbImage, points: Landmarks, reach: number)
   // Outlines are not exact: what touches them may be lip.
   const near = dilate(lips, Math.round(0.12 * halfWidth));
   const far = dilate(lips, Math.round(reach * halfWidth));
-  return indicesWhere(far, (i) => far.data[i]! > 0 && near.data[i] === 0);
+  return indicesAbove(far, 0, (i) => near.data[i] === 0);
 }
 
 /** Median colours of five parts of the lower lip, from left to right; fewer when a part is empty. */
 function fifthsOf(image: RgbImage, points: Landmarks, frame: MouthFrame): Lab[] {
   const lip = outlineMask(image, points, [...LOWER_OUTER, ...LOWER_INNER.toReversed()]);
-  const pixels = indicesWhere(lip, (i) => lip.data[i]! > 0.8).map((i) => ({
+  const pixels = indicesAbove(lip, 0.8).map((i) => ({
     i,
     x:
       frame.toLocal((i % image.width) + 0.5, Math.floor(i / image.width) + 0.5).x / frame.halfWidth,

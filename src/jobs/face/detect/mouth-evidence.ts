@@ -4,7 +4,8 @@ import { labAt, median } from '../imaging/colour.ts';
 import type { Crop } from './crop.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
-import { indicesWhere, outlineMask } from './exposure.ts';
+import { indicesAbove } from '../imaging/mask.ts';
+import { outlineMask } from './exposure.ts';
 import { lipEvidence, NEAR_LIPS, skinRoundLips } from './lip-evidence.ts';
 import {
   CHEEKS,
@@ -153,7 +154,7 @@ function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): Mouth
   const frame = new MouthFrame(points);
   const outer = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
   const inner = outlineMask(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()]);
-  const lips = indicesWhere(outer, (i) => outer.data[i]! > 0.9 && inner.data[i]! < 0.1);
+  const lips = indicesAbove(outer, 0.9, (i) => inner.data[i]! < 0.1);
   const around = skinRoundLips(image, points, NEAR_LIPS);
   const cheeks = CHEEKS.slice(0, 2).flatMap((index) =>
     patchAt(image, px(points, index), py(points, index), 8),
@@ -178,8 +179,7 @@ function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): Mouth
     ...BESIDE_LIPS.map((index) => fromCheek([index], 6)),
   );
   const lip = (outline: readonly number[], edge: readonly number[]): number[] => {
-    const mask = outlineMask(image, points, [...outline, ...edge.toReversed()]);
-    return indicesWhere(mask, (i) => mask.data[i]! > 0.8);
+    return indicesAbove(outlineMask(image, points, [...outline, ...edge.toReversed()]), 0.8);
   };
   return {
     chinAlone: chinColour > CHIN_COLOUR && chinColour - bearded > CHIN_ALONE,

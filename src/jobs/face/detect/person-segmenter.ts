@@ -32,6 +32,8 @@ export class PersonSegmenter {
   }
 }
 
+const mix = (a: number, b: number, share: number): number => a * (1 - share) + b * share;
+
 /** The picture in the network's size, bilinear, as float RGB 0..1. */
 function stretched(picture: RgbImage): Float32Array {
   const { image } = new Pyramid(picture).level(Math.min(picture.width, picture.height) / SIZE);
@@ -40,18 +42,19 @@ function stretched(picture: RgbImage): Float32Array {
     return Float32Array.from(data, (value) => value / 255);
   }
   const out = new Float32Array(SIZE * SIZE * 3);
-  for (let i = 0; i < SIZE * SIZE; i++) {
-    const x = clamp((((i % SIZE) + 0.5) * width) / SIZE - 0.5, 0, width - 1);
-    const y = clamp(((Math.floor(i / SIZE) + 0.5) * height) / SIZE - 0.5, 0, height - 1);
-    const [left, top] = [Math.floor(x), Math.floor(y)];
-    const right = Math.min(left + 1, width - 1);
-    const bottom = Math.min(top + 1, height - 1);
-    const [fx, fy] = [x - left, y - top];
-    for (let c = 0; c < 3; c++) {
-      const at = (column: number, row: number): number => data[(row * width + column) * 3 + c]!;
-      const upper = at(left, top) * (1 - fx) + at(right, top) * fx;
-      const lower = at(left, bottom) * (1 - fx) + at(right, bottom) * fx;
-      out[i * 3 + c] = (upper * (1 - fy) + lower * fy) / 255;
+  for (let row = 0, at = 0; row < SIZE; row++) {
+    const y = clamp(((row + 0.5) * height) / SIZE - 0.5, 0, height - 1);
+    const top = Math.floor(y);
+    const [upper, lower] = [top * width, Math.min(top + 1, height - 1) * width];
+    for (let column = 0; column < SIZE; column++) {
+      const x = clamp(((column + 0.5) * width) / SIZE - 0.5, 0, width - 1);
+      const left = Math.floor(x);
+      const right = Math.min(left + 1, width - 1);
+      for (let c = 0; c < 3; c++, at++) {
+        const above = mix(data[(upper + left) * 3 + c]!, data[(upper + right) * 3 + c]!, x - left);
+        const below = mix(data[(lower + left) * 3 + c]!, data[(lower + right) * 3 + c]!, x - left);
+        out[at] = mix(above, below, y - top) / 255;
+      }
     }
   }
   return out;

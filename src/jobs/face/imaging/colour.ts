@@ -40,8 +40,37 @@ export function quantile(values: readonly number[] | Float32Array, share: number
   if (values.length === 0) {
     return 0;
   }
-  const sorted = Float32Array.from(values).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+  const at = Math.min(values.length - 1, Math.floor(share * values.length));
+  return select(new Float32Array(values), at);
+}
+
+/** The value that would stand at `at` if all were sorted; reorders them (Hoare 1961, FIND). */
+function select(values: Float32Array, at: number): number {
+  let [from, to] = [0, values.length - 1];
+  while (from < to) {
+    const pivot = values[at]!;
+    let [left, right] = [from, to];
+    while (left <= right) {
+      while (values[left]! < pivot) {
+        left++;
+      }
+      while (values[right]! > pivot) {
+        right--;
+      }
+      if (left <= right) {
+        const value = values[left]!;
+        values[left++] = values[right]!;
+        values[right--] = value;
+      }
+    }
+    if (right < at) {
+      from = left;
+    }
+    if (at < left) {
+      to = right;
+    }
+  }
+  return values[at]!;
 }
 
 /** The 0.5 quantile; 0 when there are no values. */

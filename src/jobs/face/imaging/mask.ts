@@ -1,6 +1,7 @@
 // Masks: rasterised polygons, dilation, erosion and Gaussian blur of a plane of floats.
 import type { Point } from './curve.ts';
 import { clamp, type Plane, plane } from './image.ts';
+import type { Box } from './patch.ts';
 
 /**
  * Rasterises a polygon (even-odd rule) by scan lines, four to a pixel row.
@@ -10,7 +11,10 @@ export function polygonMask(width: number, height: number, polygon: readonly Poi
   const mask = plane(width, height);
   const SUB = 4;
   const crossings: number[] = [];
-  for (let row = 0; row < height * SUB; row++) {
+  const ys = polygon.map(({ y }) => y);
+  const first = Math.max(0, Math.floor(Math.min(...ys)) * SUB);
+  const end = Math.min(height, Math.ceil(Math.max(...ys))) * SUB;
+  for (let row = first; row < end; row++) {
     const y = (row + 0.5) / SUB;
     crossings.length = 0;
     for (let i = 0; i < polygon.length; i++) {
@@ -31,6 +35,22 @@ export function polygonMask(width: number, height: number, polygon: readonly Poi
     }
   }
   return mask;
+}
+
+/** Indices of the pixels where a mask is above `least`; of these, the ones that are wanted. */
+export function indicesAbove(
+  { data }: Plane,
+  least: number,
+  isWanted: (index: number) => boolean = () => true,
+): number[] {
+  const found: number[] = [];
+  for (let i = 0; i < data.length; i++) {
+    // Most pixels are not in the mask: they cost no call.
+    if (data[i]! > least && isWanted(i)) {
+      found.push(i);
+    }
+  }
+  return found;
 }
 
 /**
@@ -67,13 +87,12 @@ function slide(
 ): void {
   const size = 2 * radius + 1;
   const [fromStart, fromEnd] = [line.slice(), line.slice()];
-  for (let i = 1; i < line.length; i++) {
-    if (i % size > 0) {
+  for (let start = 0; start < line.length; start += size) {
+    const end = Math.min(start + size, line.length);
+    for (let i = start + 1; i < end; i++) {
       fromStart[i] = pick(fromStart[i - 1]!, line[i]!);
     }
-  }
-  for (let i = line.length - 2; i >= 0; i--) {
-    if ((i + 1) % size > 0) {
+    for (let i = end - 2; i >= start; i--) {
       fromEnd[i] = pick(fromEnd[i + 1]!, line[i]!);
     }
   }
@@ -105,7 +124,8 @@ export function blur(source: Plane, sigma: number): Plane {
 type LineFilter = (line: Float32Array, out: Float32Array) => void;
 
 /**
- * Filters all rows, then all columns.
+ * Filters all rows, then all columns, of the box that holds all values other than 0: masks of eyes and
+ * lips are mostly empty.
  * @param edge what lies outside the plane; undefined repeats its edge pixels
  */
 function separable(
@@ -114,29 +134,50 @@ function separable(
   edge: number | undefined,
   filter: LineFilter,
 ): Plane {
-  const rows = filterRows(source, radius, edge, filter);
-  return transpose(filterRows(transpose(rows), radius, edge, filter));
-}
-
-function filterRows(
-  source: Plane,
-  radius: number,
-  edge: number | undefined,
-  filter: LineFilter,
-): Plane {
   const { width, height } = source;
   const out = plane(width, height);
   const { left, right, top, bottom } = filledBounds(source, radius);
-  const [from, to] = [Math.max(0, left - radius), Math.min(width, right + radius)];
-  const line = new Float32Array(Math.max(0, right - left) + 2 * radius);
-  /** Of the line: where the pixels of the plane begin and end. */
-  const [first, last] = [from - left + radius, to - left + radius];
+  if (left >= right) {
+    return out;
+  }
+  const box = plane(right - left, bottom - top);
   for (let y = top; y < bottom; y++) {
-    const row = source.data.subarray(y * width, (y + 1) * width);
-    line.set(row.subarray(from, to), first);
-    line.fill(edge ?? row[0]!, 0, first);
-    line.fill(edge ?? row[width - 1]!, last);
-    filter(line, out.data.subarray(y * width + left, y * width + right));
+    const row = y * width;
+    box.data.set(source.data.subarray(row + left, row + right), (y - top) * box.width);
+  }
+  const rows = filterRows(box, radius, [left, width - right], edge, filter);
+  const columns = filterRows(transpose(rows), radius, [top, height - bottom], edge, filter);
+  const done = transpose(columns);
+  for (let y = top; y < bottom; y++) {
+    const from = (y - top) * box.width;
+    out.data.set(done.data.subarray(from, from + box.width), y * width + left);
+  }
+  return out;
+}
+
+/**
+ * @param room pixels of the plane before and after each row, all 0; what is beyond them is its edge
+ */
+function filterRows(
+  { width, height, data }: Plane,
+  radius: number,
+  [before, after]: readonly [number, number],
+  edge: number | undefined,
+  filter: LineFilter,
+): Plane {
+  const out = plane(width, height);
+  const line = new Float32Array(width + 2 * radius);
+  const end = radius + width;
+  for (let y = 0; y < height; y++) {
+    const row = data.subarray(y * width, (y + 1) * width);
+    line.set(row, radius);
+    if (before < radius) {
+      line.fill(edge ?? (before > 0 ? 0 : row[0]!), 0, radius - before);
+    }
+    if (after < radius) {
+      line.fill(edge ?? (after > 0 ? 0 : row[width - 1]!), end + after);
+    }
+    filter(line, out.data.subarray(y * width, (y + 1) * width));
   }
   return out;
 }
@@ -158,31 +199,26 @@ function transpose({ width, height, data }: Plane): Plane {
   return out;
 }
 
-/**
- * The bounding box of all values other than 0, `margin` pixels larger on each side. Masks of eyes
- * and lips are mostly empty, so filters run on this box alone.
- */
-function filledBounds(
-  { width, height, data }: Plane,
-  margin: number,
-): { left: number; right: number; top: number; bottom: number } {
+/** The bounding box of all values other than 0, `margin` pixels larger on each side. */
+function filledBounds({ width, height, data }: Plane, margin: number): Box {
   let [left, right, top, bottom] = [width, 0, height, 0];
-  for (let y = 0, i = 0; y < height; y++) {
-    for (let x = 0; x < width; x++, i++) {
-      if (data[i] === 0) {
-        continue;
-      }
-      if (x < left) {
-        left = x;
-      }
-      if (x >= right) {
-        right = x + 1;
-      }
-      if (y < top) {
-        top = y;
-      }
-      bottom = y + 1;
+  for (let y = 0; y < height; y++) {
+    const row = y * width;
+    let x = 0;
+    while (x < width && data[row + x] === 0) {
+      x++;
     }
+    if (x === width) {
+      continue;
+    }
+    left = Math.min(left, x);
+    top = Math.min(top, y);
+    bottom = y + 1;
+    x = width;
+    while (x > right && data[row + x - 1] === 0) {
+      x--;
+    }
+    right = x;
   }
   return {
     left: Math.max(0, left - margin),

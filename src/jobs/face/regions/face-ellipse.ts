@@ -26,3 +26,10 @@ export function faceEllipse(points: Landmarks): Ellipse {
     ry: (bottom - top) / 2,
   };
 }
+
+/** Distance of a position from the centre, in units of the ellipse: 0 in the centre, 1 on it. */
+export function distanceFrom({ x, y, rx, ry }: Ellipse, atX: number, atY: number): number {
+  const [across, down] = [(atX - x) / rx, (atY - y) / ry];
+  // Math.hypot takes several times as long.
+  return Math.sqrt(across * across + down * down);
+}

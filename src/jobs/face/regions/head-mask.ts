@@ -1,10 +1,10 @@
 // Segments head, hair and body from the background: by a network, and by colour where the network is
 // not sure, as in drawings. The border of the picture shows background, the face does not.
 import { type Lab, labAt, median } from '../imaging/colour.ts';
-import { blur, dilate, erode } from '../imaging/mask.ts';
+import { blur, dilate, erode, indicesAbove } from '../imaging/mask.ts';
 import { clamp, halve, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
 import { CHIN, type Landmarks, NOSE_TIP, px, py } from '../detect/landmarks.ts';
-import { faceEllipse } from './face-ellipse.ts';
+import { distanceFrom, faceEllipse } from './face-ellipse.ts';
 
 /** The head, segmented from the background. */
 export interface HeadMask {
@@ -112,13 +112,14 @@ function faceDistance(
   width: number,
   height: number,
 ): Float32Array {
-  const { x, y, rx, ry } = faceEllipse(points);
-  return Float32Array.from({ length: width * height }, (_, i) =>
-    Math.hypot(
-      (((i % width) + 0.5) * scale - x) / rx,
-      ((Math.floor(i / width) + 0.5) * scale - y) / ry,
-    ),
-  );
+  const face = faceEllipse(points);
+  const out = new Float32Array(width * height);
+  for (let y = 0, i = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, i++) {
+      out[i] = distanceFrom(face, (x + 0.5) * scale, (y + 0.5) * scale);
+    }
+  }
+  return out;
 }
 
 /** A colour with the typical distance of its samples, Lab units. */
@@ -187,7 +188,9 @@ function connected(mask: Plane, points: Landmarks, scale: number): Plane {
   for (let i = 0; i < inverse.data.length; i++) {
     inverse.data[i] = 1 - body.data[i]!;
   }
-  const border = Array.from({ length: width * height }, (_, i) => i).filter(
+  const border = indicesAbove(
+    inverse,
+    0,
     (i) => i % width === 0 || i % width === width - 1 || i < width || i >= width * (height - 1),
   );
   const open = flood(inverse, border, 1);
@@ -255,15 +258,10 @@ function contrast(labs: readonly Lab[], mask: Plane, width: number): number {
 function enlarge(mask: Plane, width: number, height: number, scale: number): Plane {
   const soft = blur(mask, 0.8);
   const out = plane(width, height);
-  for (let i = 0; i < out.data.length; i++) {
-    out.data[i] =
-      sampleAt(
-        soft,
-        ((i % width) + 0.5) / scale - 0.5,
-        (Math.floor(i / width) + 0.5) / scale - 0.5,
-      ) > 0.5
-        ? 1
-        : 0;
+  for (let y = 0, i = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, i++) {
+      out.data[i] = sampleAt(soft, (x + 0.5) / scale - 0.5, (y + 0.5) / scale - 0.5) > 0.5 ? 1 : 0;
+    }
   }
   return out;
 }

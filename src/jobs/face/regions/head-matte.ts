@@ -4,7 +4,7 @@ import { BREATH_CELL } from '../../../media/face-asset.ts';
 import { segmentHead } from './head-mask.ts';
 import { type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { CHIN, NOSE_BRIDGE, type Landmarks, py } from '../detect/landmarks.ts';
-import { faceEllipse } from './face-ellipse.ts';
+import { distanceFrom, faceEllipse } from './face-ellipse.ts';
 
 /** Which pixels move with the head. */
 export interface HeadMatte {
@@ -54,7 +54,7 @@ export function headMatte(image: RgbImage, points: Landmarks, person: Plane): He
     const aside = smoothstep(0.55, 1.25, Math.abs(x - face.x) / face.rx);
     const collar = chin + (0.05 - 0.45 * aside) * neck;
     const hold = 1 - smoothstep(collar, collar + Math.max(52, (1 - 0.3 * aside) * neck), y);
-    const r = Math.hypot((x - face.x) / face.rx, (y - face.y) / face.ry);
+    const r = distanceFrom(face, x, y);
     const outline = 1 - smoothstep(ramp.start, ramp.start + ramp.width, distance[i]! * SHRINK);
     // The face always follows. Far from the face nothing does, whatever the mask says.
     const core = 1 - smoothstep(ramp.face, ramp.face + ramp.width / face.rx, r);
@@ -96,80 +96,62 @@ function cells({ width, height, data }: Plane): Uint8Array {
 
 /** Scales a matte up (bilinear) and rounds it to 0..255. */
 function enlarge(weight: Plane, width: number, height: number): Uint8Array {
-  return Uint8Array.from(
-    { length: width * height },
-    (_, i) =>
-      sampleAt(
-        weight,
-        ((i % width) + 0.5) / SHRINK - 0.5,
-        (Math.floor(i / width) + 0.5) / SHRINK - 0.5,
-      ) + 0.5,
-  );
+  const out = new Uint8Array(width * height);
+  for (let y = 0, i = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, i++) {
+      out[i] = sampleAt(weight, (x + 0.5) / SHRINK - 0.5, (y + 0.5) / SHRINK - 0.5) + 0.5;
+    }
+  }
+  return out;
 }
 
 /**
  * Signed distance to the outline of the mask, pixels, negative inside. Chamfer distance with steps
  * 1 and √2 (Borgefors 1986).
  */
-function signedDistance(mask: Plane): Float32Array {
-  const out = chamfer(mask, (value) => value > 0.5);
-  const inside = chamfer(mask, (value) => value <= 0.5);
-  return out.map((value, i) => (value > 0 ? value - 0.5 : 0.5 - inside[i]!));
-}
-
-function chamfer(
-  { width, height, data }: Plane,
-  isSource: (value: number) => boolean,
-): Float32Array {
-  const distance = Float32Array.from(data, (value) => (isSource(value) ? 0 : 1e6));
-  sweep(width, height, (i, j, diagonal) => {
-    distance[i] = Math.min(distance[i]!, distance[j]! + (diagonal ? Math.SQRT2 : 1));
-  });
-  return distance;
+function signedDistance({ width, height, data }: Plane): Float32Array {
+  const out = plane(width, height);
+  const inside = plane(width, height);
+  for (let i = 0; i < data.length; i++) {
+    (data[i]! > 0.5 ? inside : out).data[i] = 1e6;
+  }
+  limitRise(out, 1, Math.SQRT2);
+  limitRise(inside, 1, Math.SQRT2);
+  return out.data.map((value, i) => (value > 0 ? value - 0.5 : 0.5 - inside.data[i]!));
 }
 
 /**
- * Visits every pixel i with each neighbour j visited before it: one pass forwards, one backwards.
+ * Lowers each value to that of any neighbour plus a step: one pass forwards, one backwards.
+ * @param straight the step to neighbours in the row and the column
+ * @param diagonal the step to the four others
  */
-function sweep(
-  width: number,
-  height: number,
-  visit: (i: number, j: number, diagonal: boolean) => void,
-): void {
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      const i = y * width + x;
+function limitRise({ width, height, data }: Plane, straight: number, diagonal: number): void {
+  // Of a pixel, its neighbour before it in the row, and those in the row before.
+  const lower = (i: number, x: number, back: number, column: number): void => {
+    let value = data[i]!;
+    if (x !== (back < 0 ? 0 : width - 1)) {
+      value = Math.min(value, data[i + back]! + straight);
+    }
+    const j = i + column;
+    if (j >= 0 && j < data.length) {
+      value = Math.min(value, data[j]! + straight);
       if (x > 0) {
-        visit(i, i - 1, false);
-      }
-      if (y === 0) {
-        continue;
-      }
-      visit(i, i - width, false);
-      if (x > 0) {
-        visit(i, i - width - 1, true);
+        value = Math.min(value, data[j - 1]! + diagonal);
       }
       if (x < width - 1) {
-        visit(i, i - width + 1, true);
+        value = Math.min(value, data[j + 1]! + diagonal);
       }
     }
+    data[i] = value;
+  };
+  for (let y = 0, i = 0; y < height; y++) {
+    for (let x = 0; x < width; x++, i++) {
+      lower(i, x, -1, -width);
+    }
   }
-  for (let y = height - 1; y >= 0; y--) {
-    for (let x = width - 1; x >= 0; x--) {
-      const i = y * width + x;
-      if (x < width - 1) {
-        visit(i, i + 1, false);
-      }
-      if (y === height - 1) {
-        continue;
-      }
-      visit(i, i + width, false);
-      if (x < width - 1) {
-        visit(i, i + width + 1, true);
-      }
-      if (x > 0) {
-        visit(i, i + width - 1, true);
-      }
+  for (let y = height - 1, i = data.length - 1; y >= 0; y--) {
+    for (let x = width - 1; x >= 0; x--, i--) {
+      lower(i, x, 1, width);
     }
   }
 }
@@ -187,8 +169,4 @@ function fadeToBorder({ width, height, data }: Plane): void {
 }
 
 /** Limits the difference between neighbours to `step`. */
-export function limitSteps({ width, height, data }: Plane, step: number): void {
-  sweep(width, height, (i, j) => {
-    data[i] = Math.min(data[i]!, data[j]! + step);
-  });
-}
+export const limitSteps = (weight: Plane, step: number): void => limitRise(weight, step, step);

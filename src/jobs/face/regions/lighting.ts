@@ -13,7 +13,8 @@ import {
   py,
   RIGHT_EYE,
 } from '../detect/landmarks.ts';
-import { indicesWhere, outlineMask } from '../detect/exposure.ts';
+import { outlineMask } from '../detect/exposure.ts';
+import { indicesAbove } from '../imaging/mask.ts';
 import { skinRoundLips } from '../detect/lip-evidence.ts';
 import { eyePixels } from './eye-contours.ts';
 
@@ -57,7 +58,7 @@ export function measureLighting(image: RgbImage, points: Landmarks): Lighting {
       indices.map((i) => lumaAt(image, i)),
       BRIGHTEST,
     );
-  const lit = BELOW_BRIGHTEST * brightest(indicesWhere(face, (i) => face.data[i]! > 0.5));
+  const lit = BELOW_BRIGHTEST * brightest(indicesAbove(face, 0.5));
   const most = ABOVE_AROUND * brightest(skinRoundLips(image, points, AROUND));
   const white = whiteOf(skin, sclera, lit, most, colour);
   return { skin, white, colour, grain: grainOf(image, cheeks) };

@@ -1,7 +1,7 @@
 // Whether a mouth is open, and where: by its landmarks and by the colours between the lips.
 import { type Lab, labAt, mean, median, quantile } from '../imaging/colour.ts';
 import { curveThrough, lineThrough, type Point } from '../imaging/curve.ts';
-import { dilate, erode, polygonMask } from '../imaging/mask.ts';
+import { dilate, erode, indicesAbove, polygonMask } from '../imaging/mask.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
 import {
   LOWER_INNER,
@@ -265,19 +265,10 @@ export function wholeOpening(
   const beyond = dilate(outline, 3);
   // Pixels that are certainly lip: just inside the outline.
   const inner = erode(outline, 3);
-  const sample: number[] = [];
-  for (let i = 0; i < outline.data.length; i++) {
-    if (within.data[i]! > 0.9 && inner.data[i]! < 0.9 && seen.data[i]! < 0.1) {
-      sample.push(i);
-    }
-  }
+  const sample = indicesAbove(within, 0.9, (i) => inner.data[i]! < 0.9 && seen.data[i]! < 0.1);
   const samples = sample.map((i) => labAt(image, i));
   const lip = middle(samples);
-  const shown = middle(
-    Array.from(seen.data.keys())
-      .filter((i) => seen.data[i]! > 0.9)
-      .map((i) => labAt(image, i)),
-  );
+  const shown = middle(indicesAbove(seen, 0.9).map((i) => labAt(image, i)));
   const isBare =
     quantile(
       samples.map(({ a }) => a),
@@ -354,11 +345,7 @@ const TOOTH_BEYOND = { lighter: 4, paler: 9 } as const;
 /** The colour of the skin round the lips. */
 function skinBeside(image: RgbImage, outline: Plane): Lab {
   const [near, far] = [dilate(outline, 5), dilate(outline, 11)];
-  return middle(
-    Array.from(far.data.keys())
-      .filter((i) => far.data[i]! > 0.5 && near.data[i]! < 0.1)
-      .map((i) => labAt(image, i)),
-  );
+  return middle(indicesAbove(far, 0.5, (i) => near.data[i]! < 0.1).map((i) => labAt(image, i)));
 }
 
 /** Most by which lips are lighter in their middle than at a corner because of where the light is, L*. */

@@ -2,7 +2,7 @@
 import { lumaAt, lumaOf, median } from '../imaging/colour.ts';
 import { type Curve, curveThrough } from '../imaging/curve.ts';
 import { clamp, type Plane, plane, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { blur, polygonMask } from '../imaging/mask.ts';
+import { blur, indicesAbove, polygonMask } from '../imaging/mask.ts';
 import {
   type Landmarks,
   LOWER_INNER,
@@ -27,9 +27,7 @@ export function lowerLip(image: RgbImage, points: Landmarks, unknown?: Plane): R
     ...inner,
     ...LOWER_OUTER.toReversed().map((i) => ({ x: px(points, i), y: py(points, i) })),
   ]);
-  const seen = Array.from(lip.data.keys()).filter(
-    (i) => lip.data[i]! > 0.9 && (unknown?.data[i] ?? 0) < 0.15,
-  );
+  const seen = indicesAbove(lip, 0.9, (i) => (unknown?.data[i] ?? 0) < 0.15);
   if (seen.length < 20) {
     return undefined;
   }
