@@ -19,7 +19,7 @@ import {
   sampleAt,
 } from './imaging/image.ts';
 import { blur } from './imaging/mask.ts';
-import type { Rgb } from './imaging/patch.ts';
+import { replaceBackground } from './replace-background.ts';
 import { limitSteps, MAX_STEP } from './regions/head-matte.ts';
 import { segmentHead } from './regions/head-mask.ts';
 
@@ -34,19 +34,10 @@ const SHARE_ABOVE = 0.25;
 const LOWEST_MIDDLE = 0.53;
 /** Hair around the face, share of its width and height. */
 const HAIR_SHARE = { aside: 0.15, above: 0.4 } as const;
-/** Rows of a person below the chin are at least this wide, share of the face. */
-const LEAST_BODY = 0.4;
 /** How far a window may move sideways to stay inside the portrait, share of its width. */
 const ASIDE_SHARE = 0.08;
 /** Pixels of the crop that differ by less than this were not retouched; sum of three channels. */
 const RETOUCHED = 6;
-/** Chroma key green. */
-const GREEN: Rgb = [0, 177, 64];
-/** Softness of the outline in front of a new background, pixels. */
-const EDGE_SIGMA = 1.6;
-/** Sigma of a blurred background, share of the shorter side; blurred at a quarter of the size. */
-const BLUR_SHARE = 0.03;
-const BLUR_SHRINK = 4;
 
 /** Where the picture lies in the crop. */
 interface Window extends PictureSize {
@@ -305,85 +296,4 @@ function movedPatch(patch: FacePatch, window: Window): FacePatch {
     v: sampledPlane(patch.v, 2),
     alpha: sampledPlane(patch.alpha, 1),
   };
-}
-
-/**
- * @param sharp where a person goes on beyond the portrait it fades into the background
- * @returns false when person and background could not be told apart: the picture is as it was
- */
-function replaceBackground(
-  image: RgbImage,
-  mask: Plane,
-  head: Box,
-  background: string,
-  sharp: Plane | undefined,
-): boolean {
-  if (!hasBody(mask, head, sharp)) {
-    return false;
-  }
-  const person = blur(mask, EDGE_SIGMA);
-  const behind = background === 'blurred' ? blurredBehind(image, person) : undefined;
-  const colour =
-    background === 'green'
-      ? GREEN
-      : ([1, 3, 5].map((at) => Number.parseInt(background.slice(at, at + 2), 16)) as never as Rgb);
-  for (let i = 0; i < person.data.length; i++) {
-    // Half of the soft edge is taken away: it shows the old background.
-    const alpha = clamp(2 * person.data[i]! - 1, 0, 1) * (sharp?.data[i] ?? 1);
-    const x = ((i % image.width) + 0.5) / BLUR_SHRINK - 0.5;
-    const y = (Math.floor(i / image.width) + 0.5) / BLUR_SHRINK - 0.5;
-    for (let c = 0; alpha < 1 && c < 3; c++) {
-      const at = i * 3 + c;
-      const under = behind ? sampleAt(behind[c]!, x, y) : colour[c]!;
-      image.data[at] = image.data[at]! * alpha + under * (1 - alpha) + 0.5;
-    }
-  }
-  return true;
-}
-
-/**
- * Whether the mask goes on below the chin, to the lower edge of the picture or of the portrait. A
- * body whose colours are those of the wall is missing in the mask.
- */
-function hasBody(
-  { width, height, data }: Plane,
-  { left, right, bottom }: Box,
-  sharp?: Plane,
-): boolean {
-  for (let y = Math.ceil(bottom); y < height; y++) {
-    let [inside, known] = [0, 0];
-    for (let i = y * width; i < (y + 1) * width; i++) {
-      inside += data[i]!;
-      known += sharp?.data[i] ?? 1;
-    }
-    if (known > width / 2 && inside < LEAST_BODY * (right - left)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/** The background alone, blurred: the person does not bleed into it. BLUR_SHRINK times smaller. */
-function blurredBehind(image: RgbImage, person: Plane): Plane[] {
-  const [width, height] = [image.width / BLUR_SHRINK, image.height / BLUR_SHRINK];
-  const sums = [0, 1, 2, 3].map(() => plane(width, height));
-  for (let i = 0; i < person.data.length; i++) {
-    const at =
-      Math.floor(i / image.width / BLUR_SHRINK) * width +
-      Math.floor((i % image.width) / BLUR_SHRINK);
-    const weight = person.data[i]! > 0.02 ? 1e-4 : 1;
-    for (let c = 0; c < 3; c++) {
-      sums[c]!.data[at]! += image.data[i * 3 + c]! * weight;
-    }
-    sums[3]!.data[at]! += weight;
-  }
-  const sigma = (BLUR_SHARE * Math.min(image.width, image.height)) / BLUR_SHRINK;
-  const soft = sums.map((sum) => blur(sum, sigma));
-  const total = soft[3]!;
-  return soft.slice(0, 3).map((sum) => {
-    sum.data.forEach((value, i) => {
-      sum.data[i] = value / total.data[i]!;
-    });
-    return sum;
-  });
 }

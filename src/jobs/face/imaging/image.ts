@@ -68,6 +68,18 @@ export function halve(image: RgbImage): RgbImage {
   return out;
 }
 
+/** Half the size of a plane: the mean of four values each. */
+export function halvePlane({ width, height, data }: Plane): Plane {
+  const out = plane(width >> 1, height >> 1);
+  for (let y = 0, i = 0; y < out.height; y++) {
+    for (let x = 0; x < out.width; x++, i++) {
+      const at = 2 * (y * width + x);
+      out.data[i] = (data[at]! + data[at + 1]! + data[at + width]! + data[at + width + 1]!) / 4;
+    }
+  }
+  return out;
+}
+
 /**
  * An image pyramid. Each level is made on first use, so that sampling at any scale skips no pixels.
  */

@@ -120,6 +120,40 @@ export function blur(source: Plane, sigma: number): Plane {
   });
 }
 
+/** The mean of each square window of 2 `radius` + 1 pixels, as much of it as lies in the plane. */
+export function boxMean({ width, height, data }: Plane, radius: number): Plane {
+  const out = plane(width, height);
+  const columns = new Float64Array(width);
+  const add = (y: number, sign: number): void => {
+    for (let x = 0; x < width; x++) {
+      columns[x]! += sign * data[y * width + x]!;
+    }
+  };
+  for (let y = 0; y < Math.min(radius, height); y++) {
+    add(y, 1);
+  }
+  for (let y = 0; y < height; y++) {
+    if (y + radius < height) {
+      add(y + radius, 1);
+    }
+    if (y > radius) {
+      add(y - radius - 1, -1);
+    }
+    const rows = Math.min(y + radius, height - 1) - Math.max(y - radius, 0) + 1;
+    let sum = 0;
+    for (let x = 0; x < Math.min(radius, width); x++) {
+      sum += columns[x]!;
+    }
+    for (let x = 0; x < width; x++) {
+      sum += x + radius < width ? columns[x + radius]! : 0;
+      sum -= x > radius ? columns[x - radius - 1]! : 0;
+      const count = Math.min(x + radius, width - 1) - Math.max(x - radius, 0) + 1;
+      out.data[y * width + x] = sum / (rows * count);
+    }
+  }
+  return out;
+}
+
 /** Filters a line that has `radius` values more at each end than `out`. */
 type LineFilter = (line: Float32Array, out: Float32Array) => void;
 
