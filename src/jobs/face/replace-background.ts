@@ -29,7 +29,7 @@ export function replaceBackground(
   if (!hasBody(mask, head, sharp)) {
     return false;
   }
-  const { alpha, colour } = personMatte(image, mask);
+  const { alpha, colour } = personMatte(image, mask, head.bottom);
   const behind = background === 'blurred' ? blurredBehind(image, alpha) : undefined;
   const plain =
     background === 'green'

@@ -51,7 +51,7 @@ const mean = (values: readonly number[]): number =>
 
 test('single hairs belong to the person, and the wall between them does not', () => {
   const { image, mask } = disc(HAIR, WALL);
-  const { alpha } = personMatte(image, mask);
+  const { alpha } = personMatte(image, mask, SIZE);
   const hairs = mean(above(3, true).map((i) => alpha.data[i]!));
   const gaps = mean(above(3, false).map((i) => alpha.data[i]!));
   assert.ok(hairs > 0.5, `hairs ${hairs}`);
@@ -68,7 +68,7 @@ test('a pixel that is half hair and half wall has the colour of hair', () => {
     paint(image, at(x, y), [65, 93, 118]);
     mixed.push(at(x, y));
   }
-  const { alpha, colour } = personMatte(image, mask);
+  const { alpha, colour } = personMatte(image, mask, SIZE);
   const share = mean(mixed.map((i) => alpha.data[i]!));
   assert.ok(share > 0.2 && share < 0.8, `alpha ${share}`);
   const blue = mean(mixed.map((i) => colour.data[i * 3 + 2]!));
@@ -77,7 +77,7 @@ test('a pixel that is half hair and half wall has the colour of hair', () => {
 
 test('before a wall of its colour a jacket ends where the mask does', () => {
   const { image, mask } = disc([92, 92, 96], [96, 96, 100]);
-  const { alpha } = personMatte(image, mask);
+  const { alpha } = personMatte(image, mask, SIZE);
   for (let x = SIZE / 2 - 40; x < SIZE / 2 + 40; x++) {
     const rise = Math.sqrt(RADIUS ** 2 - (x - SIZE / 2) ** 2);
     for (const [out, least, most] of [
@@ -88,4 +88,14 @@ test('before a wall of its colour a jacket ends where the mask does', () => {
       assert.ok(share >= least && share <= most, `alpha ${share} at ${x}, ${out} pixels out`);
     }
   }
+});
+
+test('below the chin nothing is added far from the outline', () => {
+  const { image, mask } = disc(HAIR, WALL);
+  const added = (chin: number): number => {
+    const { alpha } = personMatte(image, mask, chin);
+    return mean(above(5, true).map((i) => alpha.data[i]!));
+  };
+  const [head, body] = [added(SIZE), added(0)];
+  assert.ok(head > 0.2 && body < head / 3, `${head} and ${body}`);
 });

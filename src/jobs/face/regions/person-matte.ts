@@ -34,15 +34,26 @@ const EXPLAINED = [0.3, 0.6] as const;
 /** Softness of the mask's own outline, pixels. Half of it is taken away: it shows the background. */
 const EDGE_SIGMA = 1.6;
 
-/** @param mask 1 on the person, 0 on the background; its outline may be some pixels off */
-export function personMatte(image: RgbImage, mask: Plane): PersonMatte {
+/**
+ * Below the head, the least and the full share of the mask nearby where colours may add to it: what is
+ * like a jacket in a wall beside it would be specks.
+ */
+const BESIDE = [0.1, 0.4] as const;
+
+/**
+ * @param mask 1 on the person, 0 on the background; its outline may be some pixels off
+ * @param chin where the head ends, pixels from the top
+ */
+export function personMatte(image: RgbImage, mask: Plane, chin: number): PersonMatte {
   const reach = Math.round(REACH * Math.min(image.width, image.height));
   const { value, explained } = guidedFilter(image, mask, reach, LEAST_EDGE);
   const soft = blur(mask, EDGE_SIGMA);
+  const near = boxMean(mask, reach);
   const alpha: Plane = { ...mask, data: mask.data.slice() };
   for (let i = 0; i < alpha.data.length; i++) {
     const ofMask = clamp(2 * soft.data[i]! - 1, 0, 1);
-    const ofColours = smoothstep(...MIXED, value.data[i]!);
+    const most = i < chin * mask.width ? 1 : smoothstep(...BESIDE, near.data[i]!);
+    const ofColours = Math.min(most, smoothstep(...MIXED, value.data[i]!));
     const share = smoothstep(...EXPLAINED, explained.data[i]!);
     alpha.data[i] = ofMask + (ofColours - ofMask) * share;
   }
