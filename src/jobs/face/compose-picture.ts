@@ -55,8 +55,8 @@ export interface ComposedPicture {
   readonly scale: number;
   /** Share of the picture that lies outside the portrait and was inpainted, 0..1. */
   readonly inpaintedShare: number;
-  /** False: background and person could not be told apart, so it was kept. */
-  readonly hasBackground: boolean;
+  /** False where the background was kept, as wished or as it and the person could not be told apart. */
+  readonly isReplaced: boolean;
   points(points: Landmarks): Landmarks;
   patch(patch: FacePatch): FacePatch;
   /** One value per pixel of the crop becomes one per pixel of the picture. */
@@ -80,8 +80,8 @@ export async function composePicture(
   const moved = movedPoints(points, window);
   const { image, inpaintedShare, sharp } = sampled(source, crop, window, headBox(moved));
   retouch(image, crop.image, rested, window);
-  const hasBackground =
-    look.background === 'keep' ||
+  const isReplaced =
+    look.background !== 'keep' &&
     replaceBackground(
       image,
       segmentHead(image, moved, await segmenter.segment(image)).mask,
@@ -94,7 +94,7 @@ export async function composePicture(
     image,
     scale: window.scale,
     inpaintedShare,
-    hasBackground,
+    isReplaced,
     points: (given) => movedPoints(given, window),
     patch: (given) => movedPatch(given, window),
     matte: (weight) => movedMatte(weight, window),

@@ -99,19 +99,19 @@ export async function createFace(
       ? closedEye(rest.image, rest.points, eye, lighting, seed, glasses)
       : emptyLid(rest.points, eye);
   const [lidLeft, lidRight] = [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
-  // The outline of the head is the same: where colours hardly differ, any change moves the mask.
-  const matte = headMatte(closed.image, closed.points, person);
 
   check();
   const shown = isDefault(look)
     ? undefined
     : await composePicture(source, crop, rest, look, segmenter);
-  if (shown?.hasBackground === false) {
+  if (shown?.isReplaced === false && look.background !== 'keep') {
     warnings.push('BACKGROUND_KEPT');
   }
   if (shown !== undefined && shown.inpaintedShare > NOTED_SHARE) {
     warnings.push('EXTENDED');
   }
+  // The outline of the head is the same: where colours hardly differ, any change moves the mask.
+  const matte = headMatte(closed.image, closed.points, person, shown?.isReplaced);
   const picture = shown?.image ?? rest.image;
   const moved = (patch: FacePatch | undefined): FacePatch | undefined =>
     patch && (shown?.patch(patch) ?? patch);

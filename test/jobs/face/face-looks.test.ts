@@ -120,6 +120,8 @@ test('a busy background with the colours of the person is replaced, and the hair
       made({ size: '720x720', background: 'green' }, busy),
     ]);
     assert.deepEqual(green.warnings, [], id);
+    // Nothing bends behind a head that moves.
+    assert.ok(green.parts.limits.yaw > 1.3 * kept.parts.limits.yaw, id);
     const { landmarks } = kept.parts;
     const [x, forehead, chin] = [landmarks[30]!, landmarks[31]!, landmarks[152 * 3 + 1]!];
     const changed = (column: number, row: number): number => {

@@ -34,13 +34,22 @@ const BUSY_RAMP = { start: -28, width: 34, face: 0.94 };
 /** The matte is computed at half size: it is soft, so no detail is lost. */
 const SHRINK = 2;
 
-/** @param person probability of a person, 0..1, of any size */
-export function headMatte(image: RgbImage, points: Landmarks, person: Plane): HeadMatte {
+/**
+ * @param person probability of a person, 0..1, of any size
+ * @param isReplaced whether a plain or blurred background is shown, and not the one in `image`
+ */
+export function headMatte(
+  image: RgbImage,
+  points: Landmarks,
+  person: Plane,
+  isReplaced = false,
+): HeadMatte {
   const face = faceEllipse(points);
   const head = segmentHead(image, points, person);
   const width = image.width / SHRINK;
   const height = image.height / SHRINK;
-  const ramp = head.isBackgroundPlain ? PLAIN_RAMP : BUSY_RAMP;
+  const isPlain = isReplaced || head.isBackgroundPlain;
+  const ramp = isPlain ? PLAIN_RAMP : BUSY_RAMP;
   const distance = signedDistance(shrink(head.mask));
   const chin = py(points, CHIN);
   const neck = 0.55 * (chin - py(points, NOSE_BRIDGE));
@@ -68,7 +77,7 @@ export function headMatte(image: RgbImage, points: Landmarks, person: Plane): He
   return {
     weight: enlarge(weight, image.width, image.height),
     shoulders: cells(shoulders),
-    motionScale: head.isBackgroundPlain ? 1 : 0.75,
+    motionScale: isPlain ? 1 : 0.75,
   };
 }
 
