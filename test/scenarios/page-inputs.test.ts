@@ -307,6 +307,7 @@ test('the face on the screen gets another background, and another size', async (
   await textBecomes(page, '#integrate .snippets', /chroma-key/);
   const alphas = await keyedAlphas(page);
   assert.ok(alphas.corner < 8 && alphas.face === 255, JSON.stringify(alphas));
+  assert.ok(alphas.green < 20, `${alphas.green} green pixels`);
   await page.click('#change-picture');
   await page.waitForSelector(`${DIALOG}[open]`);
   await page.select(`${DIALOG} [name=size]`, '576x1024');
@@ -317,8 +318,11 @@ test('the face on the screen gets another background, and another size', async (
   await page.close();
 });
 
-/** Opacity, 0..255, of a corner and of the nose, in the element with `chroma-key`. */
-async function keyedAlphas(page: Page): Promise<{ corner: number; face: number }> {
+/**
+ * In the element with `chroma-key`: the opacity, 0..255, of a corner and of the nose, and how many
+ * pixels that are seen are green.
+ */
+async function keyedAlphas(page: Page): Promise<{ corner: number; face: number; green: number }> {
   const faceId = await page.$eval('.face[aria-checked=true]', (face) => (face as any).dataset.id);
   const token = await createToken(server, { faceId });
   return (await page.evaluate(`(async () => {
@@ -340,10 +344,16 @@ async function keyedAlphas(page: Page): Promise<{ corner: number; face: number }
         break;
       }
     }
-    const told = { corner: alphaOf(8, 8), face: alphaOf(256, 256) };
+    const pixels = copy.getImageData(0, 0, 512, 512).data;
+    let green = 0;
+    for (let i = 0; i < pixels.length; i += 4) {
+      const [r, g, b, alpha] = pixels.subarray(i, i + 4);
+      green += alpha > 64 && g > Math.max(r, b) + 24 ? 1 : 0;
+    }
+    const told = { corner: alphaOf(8, 8), face: alphaOf(256, 256), green };
     element.remove();
     return told;
-  })()`)) as { corner: number; face: number };
+  })()`)) as { corner: number; face: number; green: number };
 }
 
 test('the code of the integrate panel has no key, and runs in an empty folder', async () => {

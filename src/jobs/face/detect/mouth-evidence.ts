@@ -178,9 +178,8 @@ function mouthEvidence({ image, points }: Pick<Crop, 'image' | 'points'>): Mouth
     fromCheek([PHILTRUM], 4),
     ...BESIDE_LIPS.map((index) => fromCheek([index], 6)),
   );
-  const lip = (outline: readonly number[], edge: readonly number[]): number[] => {
-    return indicesAbove(outlineMask(image, points, [...outline, ...edge.toReversed()]), 0.8);
-  };
+  const lip = (outline: readonly number[], edge: readonly number[]): number[] =>
+    indicesAbove(outlineMask(image, points, [...outline, ...edge.toReversed()]), 0.8);
   return {
     chinAlone: chinColour > CHIN_COLOUR && chinColour - bearded > CHIN_ALONE,
     lipsApart: colourDistance(image, lip(UPPER_OUTER, UPPER_INNER), lip(LOWER_OUTER, LOWER_INNER)),

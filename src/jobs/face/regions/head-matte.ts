@@ -135,32 +135,29 @@ function signedDistance({ width, height, data }: Plane): Float32Array {
  * @param diagonal the step to the four others
  */
 function limitRise({ width, height, data }: Plane, straight: number, diagonal: number): void {
-  // Of a pixel, its neighbour before it in the row, and those in the row before.
-  const lower = (i: number, x: number, back: number, column: number): void => {
+  /** @param from -1: neighbours on the left and in the row above, 1: on the right and below */
+  const lower = (x: number, y: number, from: -1 | 1): void => {
+    const i = y * width + x;
     let value = data[i]!;
-    if (x !== (back < 0 ? 0 : width - 1)) {
-      value = Math.min(value, data[i + back]! + straight);
+    if (x + from >= 0 && x + from < width) {
+      value = Math.min(value, data[i + from]! + straight);
     }
-    const j = i + column;
-    if (j >= 0 && j < data.length) {
+    if (y + from >= 0 && y + from < height) {
+      const j = i + from * width;
       value = Math.min(value, data[j]! + straight);
-      if (x > 0) {
-        value = Math.min(value, data[j - 1]! + diagonal);
-      }
-      if (x < width - 1) {
-        value = Math.min(value, data[j + 1]! + diagonal);
-      }
+      value = x > 0 ? Math.min(value, data[j - 1]! + diagonal) : value;
+      value = x < width - 1 ? Math.min(value, data[j + 1]! + diagonal) : value;
     }
     data[i] = value;
   };
-  for (let y = 0, i = 0; y < height; y++) {
-    for (let x = 0; x < width; x++, i++) {
-      lower(i, x, -1, -width);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      lower(x, y, -1);
     }
   }
-  for (let y = height - 1, i = data.length - 1; y >= 0; y--) {
-    for (let x = width - 1; x >= 0; x--, i--) {
-      lower(i, x, 1, width);
+  for (let y = height - 1; y >= 0; y--) {
+    for (let x = width - 1; x >= 0; x--) {
+      lower(x, y, 1);
     }
   }
 }
