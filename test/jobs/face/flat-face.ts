@@ -27,12 +27,13 @@ export function flatFace(landmarks: Landmarks, lip: Rgb, skin: Rgb): RgbImage {
   return image;
 }
 
-/** Fills the polygon through some landmarks with a colour. */
+/** Fills the polygon through some landmarks with a colour, or its wanted columns. */
 export function fill(
   { data }: RgbImage,
   points: Landmarks,
   outline: readonly number[],
   colour: Rgb,
+  isWanted: (x: number) => boolean = () => true,
 ): void {
   const mask = polygonMask(
     SIZE,
@@ -40,8 +41,17 @@ export function fill(
     outline.map((i) => ({ x: px(points, i), y: py(points, i) })),
   );
   for (let i = 0; i < SIZE * SIZE; i++) {
-    if (mask.data[i]! > 0.5) {
+    if (mask.data[i]! > 0.5 && isWanted(i % SIZE)) {
       data.set(colour, i * 3);
+    }
+  }
+}
+
+/** Fills a square round a position, 2 `reach` + 1 pixels wide. */
+export function spot({ data }: RgbImage, x: number, y: number, reach: number, colour: Rgb): void {
+  for (let row = Math.round(y) - reach; row <= Math.round(y) + reach; row++) {
+    for (let column = Math.round(x) - reach; column <= Math.round(x) + reach; column++) {
+      data.set(colour, (row * SIZE + column) * 3);
     }
   }
 }

@@ -36,6 +36,8 @@ const GREY_TONGUE = { opening: 0.3, light: [0.75, 0.95], dark: 0.58 } as const;
 export interface LipEvidence {
   /** The lips are neither redder nor darker than the skin round them. */
   readonly none: boolean;
+  /** Neither the upper lip nor the skin has a colour. */
+  readonly grey: boolean;
   /** The lower lip is redder than the skin, as no microphone is that covers it. */
   readonly red: boolean;
   /** The upper lip is, too, and the middle of the lower one: no finger lies across them. */
@@ -61,7 +63,7 @@ export function lipEvidence(
   const upper = typical(image, indicesAbove(between(UPPER_OUTER, UPPER_INNER), 0.8));
   const lower = fifthsOf(image, points, frame);
   if (!skin || !upper || lower.length < 5) {
-    return { none: false, red: false, redMiddle: false, finger: false, tongue: false };
+    return { none: false, grey: false, red: false, redMiddle: false, finger: false, tongue: false };
   }
   const middle = lower.slice(1, 4);
   const redness = Math.max(...middle.map(({ a }) => a - skin.a));
@@ -74,9 +76,10 @@ export function lipEvidence(
       shown.map(({ l }) => l),
       share,
     ) / Math.max(1, upper.l);
+  const grey = Math.max(Math.abs(upper.a), Math.abs(skin.a)) < GREY;
   const greyTongue =
     opening > GREY_TONGUE.opening &&
-    Math.max(Math.abs(upper.a), Math.abs(skin.a)) < GREY &&
+    grey &&
     light(0.5) > GREY_TONGUE.light[0] &&
     light(0.5) < GREY_TONGUE.light[1] &&
     light(0.2) > GREY_TONGUE.dark;
@@ -85,6 +88,7 @@ export function lipEvidence(
       upper.a - skin.a < REDDER.upper &&
       redness < REDDER.lower &&
       Math.min(...middle.map(({ l }) => l)) > skin.l,
+    grey,
     red: redness > RED,
     redMiddle: lower[2]!.a - skin.a > RED_MIDDLE && upper.a - skin.a > RED_MIDDLE,
     finger:
