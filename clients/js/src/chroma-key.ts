@@ -21,19 +21,14 @@ const VERTEX = `
     gl_Position = vec4(at, 0.0, 1.0);
   }`;
 
-/** How far from the background its green is seen between hairs, share of the shorter side. */
-const REACH = 1 / 100;
-
-// Distances are of chroma alone (BT.601): shadows on the background are transparent too. Near what is
-// transparent no colour stays greener than it is red or blue: there the background shines through
-// hair. Elsewhere green clothes keep theirs.
+// Distances are of chroma alone (BT.601): shadows on the background are transparent too. Within a
+// hundredth of the sides of what is transparent, where it shines through hair, green is taken away.
 const FRAGMENT = `
   precision mediump float;
   varying vec2 place;
   uniform sampler2D picture;
   uniform vec3 key;
   uniform vec2 range;
-  uniform vec2 reach;
   vec2 chroma(vec3 rgb) {
     return vec2(
       dot(rgb, vec3(-0.168736, -0.331264, 0.5)),
@@ -42,17 +37,14 @@ const FRAGMENT = `
   float opacity(vec3 rgb) {
     return smoothstep(range.x, range.x + range.y, distance(chroma(rgb), chroma(key)));
   }
-  float opacityAt(float across, float down) {
-    return opacity(texture2D(picture, place + reach * vec2(across, down)).rgb);
-  }
   void main() {
     vec3 rgb = texture2D(picture, place).rgb;
     float alpha = opacity(rgb);
-    float straight = min(min(opacityAt(-1.0, 0.0), opacityAt(1.0, 0.0)),
-      min(opacityAt(0.0, -1.0), opacityAt(0.0, 1.0)));
-    float diagonal = min(min(opacityAt(-0.5, -0.5), opacityAt(0.5, -0.5)),
-      min(opacityAt(-0.5, 0.5), opacityAt(0.5, 0.5)));
-    float own = min(alpha, min(straight, diagonal));
+    float own = alpha;
+    for (float turn = 0.0; turn < 6.0; turn += 0.785) {
+      vec2 beside = place + 0.01 * vec2(cos(turn), sin(turn));
+      own = min(own, opacity(texture2D(picture, beside).rgb));
+    }
     rgb.g = min(rgb.g, mix(max(rgb.r, rgb.b), rgb.g, own));
     gl_FragColor = vec4(rgb * alpha, alpha);
   }`;
@@ -85,8 +77,6 @@ export function chromaKey(
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB, gl.RGB, gl.UNSIGNED_BYTE, video);
     gl.uniform3f(uniforms.key, ...channelsOf(colour));
     gl.uniform2f(uniforms.range, tolerance, Math.max(softness, 0.001));
-    const reach = REACH * Math.min(canvas.width, canvas.height);
-    gl.uniform2f(uniforms.reach, reach / canvas.width, reach / canvas.height);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   };
   let callback = 0;
@@ -105,7 +95,6 @@ export function chromaKey(
 interface Uniforms {
   readonly key: WebGLUniformLocation | null;
   readonly range: WebGLUniformLocation | null;
-  readonly reach: WebGLUniformLocation | null;
 }
 
 /** Compiles the shaders, and sets up one rectangle with one texture. */
@@ -137,7 +126,6 @@ function prepare(gl: WebGLRenderingContext): Uniforms {
   return {
     key: gl.getUniformLocation(program, 'key'),
     range: gl.getUniformLocation(program, 'range'),
-    reach: gl.getUniformLocation(program, 'reach'),
   };
 }
 
