@@ -1,5 +1,6 @@
 // Continues a portrait beyond its edges: mirrored, and the more blurred the farther out.
 import {
+  channel,
   clamp,
   type Plane,
   plane,
@@ -82,12 +83,9 @@ export function mirrorEdges(
 /** Blurs in place what lies `far` outside, pixels. */
 function soften(image: RgbImage, far: Plane): void {
   for (let c = 0; c < 3; c++) {
-    const channel = plane(image.width, image.height);
-    for (let i = 0; i < channel.data.length; i++) {
-      channel.data[i] = image.data[i * 3 + c]!;
-    }
-    const levels = SIGMAS.map((sigma) => (sigma > 0 ? blur(channel, sigma) : channel));
-    const fine = blur(channel, 0.8);
+    const sharp = channel(image, c);
+    const levels = SIGMAS.map((sigma) => (sigma > 0 ? blur(sharp, sigma) : sharp));
+    const fine = blur(sharp, 0.8);
     for (let i = 0; i < far.data.length; i++) {
       if (far.data[i] === 0) {
         continue;
@@ -96,7 +94,7 @@ function soften(image: RgbImage, far: Plane): void {
       const k = sigma < SIGMAS[1] ? 0 : sigma < SIGMAS[2] ? 1 : 2;
       const share = (sigma - SIGMAS[k]) / (SIGMAS[k + 1]! - SIGMAS[k]);
       const soft = levels[k]!.data[i]! * (1 - share) + levels[k + 1]!.data[i]! * share;
-      const grain = GRAIN * Math.min(1, sigma) * (channel.data[i]! - fine.data[i]!);
+      const grain = GRAIN * Math.min(1, sigma) * (sharp.data[i]! - fine.data[i]!);
       image.data[i * 3 + c] = clamp(soft + grain + 0.5, 0, 255);
     }
   }

@@ -1,7 +1,16 @@
 // The fast guided filter with a guide in colour: the outline of a mask takes the edges of a picture
 // (K. He, J. Sun, X. Tang, Guided Image Filtering, IEEE TPAMI 2013, section 3.4; K. He, J. Sun, Fast
 // Guided Filter, arXiv 1505.00996).
-import { halve, halvePlane, type Plane, plane, type RgbImage, sampleAt } from './image.ts';
+import {
+  channel,
+  halve,
+  halvePlane,
+  type Plane,
+  plane,
+  product,
+  type RgbImage,
+  sampleAt,
+} from './image.ts';
 import { boxMean } from './mask.ts';
 
 /** The filtered mask. */
@@ -63,7 +72,7 @@ interface LinearFit {
 }
 
 function linearFit(guide: RgbImage, mask: Plane, radius: number, epsilon: number): LinearFit {
-  const colours = [0, 1, 2].map((c) => channel(guide, c));
+  const colours = [0, 1, 2].map((c) => channel(guide, c, 255));
   const [red, green, blue] = colours as [Plane, Plane, Plane];
   const mean = (a: Plane, b?: Plane): Float32Array => boxMean(b ? product(a, b) : a, radius).data;
   const [meanR, meanG, meanB, meanP] = [mean(red), mean(green), mean(blue), mean(mask)];
@@ -114,22 +123,4 @@ function linearFit(guide: RgbImage, mask: Plane, radius: number, epsilon: number
     offset: boxMean(offset, radius),
     explained: boxMean(explained, radius),
   };
-}
-
-/** One channel of a picture, 0..1. */
-export function channel({ width, height, data }: RgbImage, c: number): Plane {
-  const out = plane(width, height);
-  for (let i = 0, at = c; i < out.data.length; i++, at += 3) {
-    out.data[i] = data[at]! / 255;
-  }
-  return out;
-}
-
-/** The product of two planes, value by value. */
-export function product(a: Plane, b: Plane): Plane {
-  const out = plane(a.width, a.height);
-  for (let i = 0; i < out.data.length; i++) {
-    out.data[i] = a.data[i]! * b.data[i]!;
-  }
-  return out;
 }

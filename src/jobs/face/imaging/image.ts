@@ -27,6 +27,24 @@ export const plane = (width: number, height: number): Plane => ({
   data: new Float32Array(width * height),
 });
 
+/** One channel of a picture, in units of `unit`. */
+export function channel({ width, height, data }: RgbImage, c: number, unit = 1): Plane {
+  const out = plane(width, height);
+  for (let i = 0, at = c; i < out.data.length; i++, at += 3) {
+    out.data[i] = data[at]! / unit;
+  }
+  return out;
+}
+
+/** The product of two planes, value by value. */
+export function product(a: Plane, b: Plane): Plane {
+  const out = plane(a.width, a.height);
+  for (let i = 0; i < out.data.length; i++) {
+    out.data[i] = a.data[i]! * b.data[i]!;
+  }
+  return out;
+}
+
 /** `value` limited to low..high. */
 export const clamp = (value: number, low: number, high: number): number =>
   value < low ? low : value > high ? high : value;

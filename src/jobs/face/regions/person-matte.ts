@@ -1,11 +1,13 @@
 // A person before a background, as fine as single hairs: how much of each pixel is the person, and in
 // what colour.
-import { channel, guidedFilter, product } from '../imaging/guided-filter.ts';
+import { guidedFilter } from '../imaging/guided-filter.ts';
 import {
+  channel,
   clamp,
   halve,
   halvePlane,
   type Plane,
+  product,
   type RgbImage,
   sampleAt,
   smoothstep,
@@ -50,9 +52,10 @@ export function personMatte(image: RgbImage, mask: Plane, chin: number): PersonM
   const soft = blur(mask, EDGE_SIGMA);
   const near = boxMean(mask, reach);
   const alpha: Plane = { ...mask, data: mask.data.slice() };
+  const belowHead = Math.round(chin) * mask.width;
   for (let i = 0; i < alpha.data.length; i++) {
     const ofMask = clamp(2 * soft.data[i]! - 1, 0, 1);
-    const most = i < chin * mask.width ? 1 : smoothstep(...BESIDE, near.data[i]!);
+    const most = i < belowHead ? 1 : smoothstep(...BESIDE, near.data[i]!);
     const ofColours = Math.min(most, smoothstep(...MIXED, value.data[i]!));
     const share = smoothstep(...EXPLAINED, explained.data[i]!);
     alpha.data[i] = ofMask + (ofColours - ofMask) * share;
@@ -75,7 +78,7 @@ function withoutBackground(image: RgbImage, alpha: Plane, reach: number): RgbIma
       const sum = boxMean(product(channel(small, c), weight), reach >> 1);
       return {
         ...sum,
-        data: sum.data.map((value, i) => (255 * value) / Math.max(1e-4, total[i]!)),
+        data: sum.data.map((value, i) => value / Math.max(1e-4, total[i]!)),
       };
     });
   };

@@ -1,7 +1,15 @@
 // Flattens what a smile draws into the skin round the mouth: the folds from the nose to the corners
 // and beside them, the ridges along the folds, and the bulges of the cheeks.
 import { labAt, lumaAt, lumaOf, median } from '../imaging/colour.ts';
-import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
+import {
+  clamp,
+  type Plane,
+  plane,
+  product,
+  type RgbImage,
+  sampleAt,
+  smoothstep,
+} from '../imaging/image.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import {
   CHEEKS,
@@ -379,11 +387,7 @@ function meanIn(weight: Plane, values: Plane): number {
 
 /** The Gaussian mean of what `weight` covers (a normalised convolution). */
 function meanWithin(channel: Plane, weight: Plane, sigma: number): Plane {
-  const product = plane(channel.width, channel.height);
-  for (let i = 0; i < product.data.length; i++) {
-    product.data[i] = channel.data[i]! * weight.data[i]!;
-  }
-  const [sums, shares] = [blur(product, sigma), blur(weight, sigma)];
+  const [sums, shares] = [blur(product(channel, weight), sigma), blur(weight, sigma)];
   for (let i = 0; i < sums.data.length; i++) {
     const share = shares.data[i]!;
     sums.data[i] = share > 0.02 ? sums.data[i]! / share : channel.data[i]!;
