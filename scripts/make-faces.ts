@@ -1,5 +1,6 @@
-// `npm run faces:make`: renders the portraits of the default faces (models/faces/<id>.webp) with
-// the generator in models/faces/generator.
+// `npm run faces:make`: makes the portraits of the default faces (models/faces/<id>.webp). The
+// generator (models/faces/generator, C++) shapes a character, Blender's Cycles renders it
+// (models/faces/render, Python).
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -8,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import os from 'node:os';
@@ -16,61 +18,50 @@ import sharp, { type WebpOptions } from 'sharp';
 import { explain, readArguments } from './command-line.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const GENERATOR = path.join(ROOT, 'models/faces/generator');
+const FACES = path.join(ROOT, 'models/faces');
+const GENERATOR = path.join(FACES, 'generator');
+const HEADS = path.join(GENERATOR, 'heads');
+const RENDER = path.join(FACES, 'render');
 const WORK = path.join(ROOT, 'models/build/portraits');
-// No -march=native: the same compiler then gives the same pictures on every machine of an
+/** Blender as a Python module: one version, so that pictures do not change with it. */
+const BLENDER = 'bpy==4.5.15';
+/** The only version of Python that it is built for. */
+const PYTHON = 'python3.11';
+// No -march=native: the same compiler then gives the same characters on every machine of an
 // architecture.
 const FLAGS = ['-std=c++20', '-O3', '-ffast-math'];
 const WEBP: WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
 
 const USAGE = `npm run faces:make -- [id...] [options]
 
-Renders the default faces, or the named ones. Finished portraits are kept, so you can interrupt it.
+Renders the default faces, or the named ones: 5 to 15 minutes each on two cores. Finished portraits
+are kept, so you can interrupt it. Needs ${PYTHON}, and installs Blender for it from PyPI once
+(${BLENDER}, 1 GB).
 
   --size PIXELS   width and height (1024)
-  --samples N     camera rays per pixel and axis (2)
-  --rays N        rays from each of these hits to a lamp (6)
+  --samples N     paths per pixel (48)
   --out FOLDER    output folder (models/faces)`;
 
 const { values, positionals } = readArguments(USAGE, {
   size: { type: 'string', default: '1024' },
-  samples: { type: 'string', default: '2' },
-  rays: { type: 'string', default: '6' },
-  out: { type: 'string', default: path.join(ROOT, 'models/faces') },
+  samples: { type: 'string', default: '48' },
+  out: { type: 'string', default: FACES },
 });
 
 mkdirSync(WORK, { recursive: true });
-const HEADS = path.join(GENERATOR, 'heads');
-const sources = readdirSync(GENERATOR)
-  .filter((file) => /\.(cc|h)$/.test(file))
-  .toSorted();
-const inputs = [
-  ...sources.map((file) => path.join(GENERATOR, file)),
-  ...readdirSync(HEADS)
+const filesOf = (folder: string, pattern: RegExp): string[] =>
+  readdirSync(folder)
+    .filter((file) => pattern.test(file))
     .toSorted()
-    .map((file) => path.join(HEADS, file)),
-];
-const version = inputs
-  .reduce(
-    (hash, file) => hash.update(readFileSync(file)),
-    createHash('sha256').update(FLAGS.join(' ')),
-  )
-  .digest('hex')
-  .slice(0, 16);
-const program = path.join(WORK, `portraits-${version}`);
+    .map((file) => path.join(folder, file));
+const sources = filesOf(GENERATOR, /\.cc$/);
+const shape = hashOf([...filesOf(GENERATOR, /\.(cc|h)$/), ...filesOf(HEADS, /\.bin$/)], FLAGS);
+const version = hashOf(filesOf(RENDER, /\.(py|json)$/), [shape, BLENDER]);
+const program = path.join(WORK, `characters-${shape}`);
 if (!existsSync(program)) {
-  execFileSync(
-    'g++',
-    [
-      ...FLAGS,
-      '-o',
-      `${program}.part`,
-      ...sources.filter((file) => file.endsWith('.cc')),
-      '-lpthread',
-    ],
-    { cwd: GENERATOR, stdio: 'inherit' },
-  );
-  renameSync(`${program}.part`, program);
+  const part = `${program}.part`;
+  execFileSync('g++', [...FLAGS, '-o', part, ...sources, '-lpthread'], { stdio: 'inherit' });
+  renameSync(part, program);
 }
 
 const all = execFileSync(program, ['list'], { encoding: 'utf8' }).trim().split('\n');
@@ -78,25 +69,53 @@ for (const id of positionals.length > 0 ? positionals : all) {
   if (!all.includes(id)) {
     explain(USAGE, `There is no character "${id}". Choose from: ${all.join(', ')}.`);
   }
-  const quality = [values.size, values.samples, values.rays].join('-');
-  const picture = path.join(WORK, `${id}-${version}-${quality}.ppm`);
+  const picture = path.join(WORK, `${id}-${version}-${values.size}-${values.samples}.png`);
   if (!existsSync(picture)) {
     const started = Date.now();
-    await render([id, HEADS, picture, values.size, values.samples, `rays=${values.rays}`]);
+    await makePicture(id, picture);
     console.log(`${id}: rendered in ${Math.round((Date.now() - started) / 1000)} s`);
   }
-  const { data, info } = await sharp(readPpm(picture), {
-    raw: { width: Number(values.size), height: Number(values.size), channels: 3 },
-  })
-    .webp(WEBP)
-    .toBuffer({ resolveWithObject: true });
+  const { data, info } = await sharp(picture).webp(WEBP).toBuffer({ resolveWithObject: true });
   writeFileSync(path.join(values.out, `${id}.webp`), data);
   console.log(`${path.join(values.out, `${id}.webp`)}: ${Math.round(info.size / 1024)} KiB`);
 }
 
-/** Runs the generator at low priority, because it uses all cores for minutes. */
-async function render(parameters: string[]): Promise<void> {
-  const child = spawn(program, parameters, { stdio: 'inherit' });
+/** Shapes a character, and renders it. The map has three points in a pixel. */
+async function makePicture(id: string, picture: string): Promise<void> {
+  const scene = path.join(WORK, `${id}-scene`);
+  mkdirSync(scene, { recursive: true });
+  const part = picture.replace(/\.png$/, '.part.png');
+  await runQuietly(program, [id, HEADS, scene, String(3 * Number(values.size))]);
+  const options = ['--size', values.size, '--samples', values.samples];
+  await runQuietly(blender(), [RENDER, scene, id, part, ...options]);
+  renameSync(part, picture);
+  rmSync(scene, { recursive: true });
+}
+
+/** @returns a Python that has Blender; installs it on first use */
+function blender(): string {
+  const folder = path.join(WORK, 'blender');
+  const python = path.join(folder, 'bin/python');
+  const installed = path.join(folder, BLENDER);
+  if (!existsSync(installed)) {
+    try {
+      execFileSync(PYTHON, ['-m', 'venv', folder], { stdio: 'inherit' });
+      execFileSync(python, ['-m', 'pip', 'install', '--quiet', BLENDER], { stdio: 'inherit' });
+    } catch (error) {
+      throw new Error(
+        `Blender could not be installed. Install ${PYTHON} with its module venv (Debian 12: ` +
+          '"apt-get install python3.11-venv"), and let it reach PyPI.',
+        { cause: error },
+      );
+    }
+    writeFileSync(installed, '');
+  }
+  return python;
+}
+
+/** Runs a program at low priority, because it uses all cores for minutes. */
+async function runQuietly(command: string, parameters: string[]): Promise<void> {
+  const child = spawn(command, parameters, { stdio: ['ignore', 'ignore', 'inherit'] });
   if (child.pid !== undefined) {
     os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW);
   }
@@ -105,12 +124,14 @@ async function render(parameters: string[]): Promise<void> {
     child.once('error', reject);
   });
   if (code !== 0) {
-    throw new Error(`the generator ended with code ${code}`);
+    throw new Error(`${command} ended with code ${code}`);
   }
 }
 
-/** Reads a PPM of the generator: one header line, then RGB. */
-function readPpm(file: string): Buffer {
-  const bytes = readFileSync(file);
-  return bytes.subarray(bytes.indexOf(10) + 1);
+function hashOf(files: readonly string[], more: readonly string[]): string {
+  const hash = createHash('sha256').update(more.join(' '));
+  for (const file of files) {
+    hash.update(readFileSync(file));
+  }
+  return hash.digest('hex').slice(0, 16);
 }

@@ -38,13 +38,6 @@ struct Expression {
   float smile = 1;
 };
 
-/** What stands behind a character: how far to the right, -1 to 1; 0 for nothing. */
-struct Room {
-  float window = 0, shelf = 0, plant = 0, lamp = 0, picture = 0, edge = 0;
-  /** Small far lights, on the side away from the key lamp. */
-  int lights = 0;
-};
-
 struct Character {
   const char* id;
   /** 0 young to 1 old: wrinkles, bags under the eyes, age spots. */
@@ -52,8 +45,7 @@ struct Character {
   /** Linear RGB. */
   Vec3 skin{.62f, .37f, .27f}, lips{.50f, .20f, .18f}, iris{.20f, .11f, .05f},
       hairRoot{.05f, .028f, .016f}, hairTip{.11f, .065f, .036f};
-  Vec3 brow{.05f, .03f, .02f}, cloth{.08f, .12f, .22f}, cloth2{.7f, .7f, .7f},
-      backdropLight{.55f, .58f, .62f}, backdropDark{.18f, .20f, .24f};
+  Vec3 brow{.05f, .03f, .02f}, cloth{.08f, .12f, .22f}, cloth2{.7f, .7f, .7f};
   float blush = 1, freckles = 0, gloss = 1;
   float browThickness = 1, browHeight = 0, browAngle = 0, browArch = 1;
   /** Light on the line between the lips: more for full lips, so that it is not taken for a gap. */
@@ -80,7 +72,6 @@ struct Character {
   uint32_t seed = 1;
   Sculpt sculpt{};
   Expression expression{};
-  Room room{};
   /** Height of the corners of the mouth over its middle, decimetres. */
   float smile = .01f;
   /** How deep the edge of the upper lip dips below the nose; less below a moustache. */
@@ -89,10 +80,10 @@ struct Character {
   float yaw = 0, pitch = 0, roll = 0, bodyYaw = 0;
   /** How far the shoulders are raised, decimetres: necks of the meshes are long. */
   float raised = .15f;
-  /** Which side the key light is on: -1 or 1. */
+  /** Which side most of the light comes from: -1 or 1. */
   float lightSide = -1;
-  /** Strength of the lamps: dark skin is exposed longer. */
-  float exposure = 1;
+  /** Brightness of the whites of the eyes: beside dark skin bright ones seem to glow. */
+  float whites = 1;
 };
 
 /** @returns whether hair hangs beside the face */

@@ -2,7 +2,7 @@
 // Sizes in decimetres, chosen by eye.
 #include "cloth.h"
 
-#include "shade.h"
+#include "surface.h"
 
 namespace {
 
@@ -125,16 +125,17 @@ void addClothes(const Quads& skin, const Head& head, Mesh& out) {
   addLayer(skin, head, Material::kCloth, isLayered ? .075f : .05f, out);
 }
 
-Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Material material,
-                  Vec3 view, int samples, Random& random) {
+Surface clothAt(const Head& head, const Vertex& at, Material material, Vec3 view) {
   const Character& c = head.character();
   const Vec3 p = at.rest;
-  Shaded out;
-  Gloss gloss{.75f, .75f, 1, .22f};
+  Surface out;
+  out.specular = .15f;
+  out.roughness = .9f;
   Vec3 n = at.normal;
   if (material == Material::kGlasses) {
     out.albedo = {.025f, .018f, .016f};
-    gloss = {.22f, .12f, .6f, 1.6f};
+    out.specular = .5f;
+    out.roughness = .2f;
   } else {
     const Clothes clothes = garmentOf(c, material);
     const bool isLeaf = at.masks[1] > .5f;
@@ -173,10 +174,6 @@ Shaded shadeCloth(const Head& head, const Studio& studio, const Vertex& at, Mate
     n = normalize(n - slope + Vec3{thread.x, thread.y, 0} +
                   Vec3{noise(p * 90) - .5f, noise(p * 90 + Vec3{7, 7, 7}) - .5f, 0} * .10f);
   }
-  const Lighting light = studio.light(at.at, at.normal, n, n, view, gloss, samples, random);
-  out.diffuse = light.diffuse;
-  // Fibres that stand out catch light at the outline.
-  const float graze = std::pow(1 - clamp01(dot(at.normal, view)), 3.f);
-  out.added = light.specular + out.albedo * light.diffuse * (graze * .35f);
+  out.normal = n;
   return out;
 }

@@ -163,7 +163,6 @@ void addCoil(const Head& head, const Coils& style, Random& random, std::vector<S
     s.root = c.hairRoot * shade;
     s.tip = c.hairTip * shade;
     s.radius = style.hair * random.between(.7f, 1.25f) * mix(.6f, 1.f, inside);
-    s.gloss = random.between(.25f, .7f);
     s.taper = .5f;
     s.onSkin = false;
     out.push_back(std::move(s));
@@ -197,7 +196,6 @@ void addLoose(const Head& head, const Coils& style, Random& random, std::vector<
   s.root = c.hairRoot;
   s.tip = c.hairTip;
   s.radius = style.hair * random.between(.4f, .8f);
-  s.gloss = random.between(.2f, .6f);
   s.taper = .4f;
   s.onSkin = false;
   out.push_back(std::move(s));

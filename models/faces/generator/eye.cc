@@ -1,5 +1,5 @@
 // The eye: a ball with veins, an iris behind a bulging cornea, and a film of tears.
-#include "shade.h"
+#include "surface.h"
 
 namespace {
 
@@ -22,8 +22,7 @@ Vec3 irisAt(const Character& c, float u, float v, Vec3 key) {
 
 }  // namespace
 
-Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec3 view, int samples,
-                Random& random) {
+Surface eyeAt(const Head& head, size_t side, Vec3 p, Vec3 view) {
   const Character& c = head.character();
   const Eye& eye = head.eyes()[side];
   const Vec3 d = normalize(p - eye.centre);
@@ -36,8 +35,7 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
   Vec3 albedo = mix(Vec3{.36f, .335f, .32f}, Vec3{.37f, .25f, .22f}, clamp01(corner * 1.5f));
-  // Dark skin is exposed longer, and its whites are darker, too.
-  albedo = albedo * (std::pow(c.exposure, -1.8f) * (1 - .12f * smoothstep(1.2f, 1.6f, c.exposure)));
+  albedo = albedo * (1.5f * c.whites);
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.58f, .22f, .19f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 2.2f) * .45f);
@@ -57,55 +55,20 @@ Shaded shadeEye(const Head& head, const Studio& studio, size_t side, Vec3 p, Vec
     const float depth = .10f * std::sqrt(std::max(0.f, 1 - sq(std::min(1.f, radius))));
     u += dot(inward, gx) * depth * .6f;
     v += dot(inward, gy) * depth * .6f;
-    albedo = mix(albedo, irisAt(c, u, v, studio.keyDirection()), smoothstep(1.10f, .93f, radius));
+    albedo = mix(albedo, irisAt(c, u, v, normalize(Vec3{.5f * c.lightSide, .4f, .8f})),
+                 smoothstep(1.10f, .93f, radius));
   }
-  // How far below the upper lid and above the lower one.
-  const float below = head.lid(true, x) - y, above = y - head.lid(false, x);
-  Vec3 bulged = d;
-  if (radius < 1.2f) {
-    bulged = normalize(
-        mix(d, normalize(d + (d - gaze * dot(d, gaze)) * 1.15f), smoothstep(1.2f, .85f, radius)));
-  }
+  // How far above the lower lid.
+  const float above = y - head.lid(false, x);
   // The wet margin of the lower lid lies on the ball: there is no dark gap between them.
   const float rim = std::max(smoothstep(.009f, .001f, above),
                              .8f * smoothstep(.016f, .004f, head.outerCorner() - x));
   albedo = mix(albedo, mix(c.skin, Vec3{.46f, .25f, .22f}, .6f), .85f * rim);
-  Shaded out;
+  Surface out;
   out.albedo = albedo;
-  const Lighting light = studio.light(p, d, d, bulged, view, {.9f, .9f, 1, 0}, samples, random);
-  // Light spreads inside the eye, so shadows on it are soft. The lid and its lashes darken the top.
-  const float under =
-      smoothstep(-.012f, .090f, below) * mix(.5f, 1.f, smoothstep(-.005f, .042f, above));
-  const float corners = smoothstep(.045f, .0f, x - head.innerCorner()) +
-                        .7f * smoothstep(.05f, .0f, head.outerCorner() - x);
-  out.diffuse = light.diffuse * (mix(.17f, .86f, under) * (1 - .45f * clamp01(corners)));
-  // Margins of dark lids are darker, and so are their tears.
-  const float pale = mix(.45f, 1.f, smoothstep(.05f, .26f, c.skin.y));
-  const Vec3 least = Vec3{.44f, .40f, .39f} * (pale * rim * smoothstep(.0f, .03f, below));
-  out.diffuse = {std::max(out.diffuse.x, least.x), std::max(out.diffuse.y, least.y),
-                 std::max(out.diffuse.z, least.z)};
-  // Reflections of the lamps.
-  const Vec3 mirror = bulged * (2 * dot(view, bulged)) - view;
-  const float fresnel = .030f + .97f * std::pow(1 - clamp01(dot(bulged, view)), 5.f);
-  const bool isCornea = radius < 1.15f;
-  for (const Lamp& lamp : studio.lamps()) {
-    const Vec3 axis = normalize(lamp.centre);
-    const float along = dot(mirror, axis);
-    if (along <= 0) {
-      continue;
-    }
-    const Vec3 on = mirror * (dot(lamp.centre - p, axis) / along) - (lamp.centre - p);
-    const float a = std::fabs(dot(on, lamp.right)) / dot(lamp.right, lamp.right),
-                b = std::fabs(dot(on, lamp.up)) / dot(lamp.up, lamp.up);
-    const float inside = smoothstep(1.08f, .92f, a) * smoothstep(1.08f, .92f, b);
-    if (inside > 0 && !studio.isBlocked(p + d * .006f, mirror, 6)) {
-      out.added = out.added + lamp.radiance * (inside * fresnel * (isCornea ? 2.0f : .25f));
-    }
-  }
-  out.added = out.added + studio.room(mirror) * (fresnel * .35f * under);
-  // Tears stand along the lower lid.
-  out.added = out.added + Vec3{.8f, .82f, .85f} *
-                              (.13f * sq(pale) * gaussian(above, .003f, .0035f) *
-                               (.6f + .4f * noise({p.x * 40, 1, 1})) * length(light.diffuse));
+  out.normal = d;
+  // Dark skin is exposed longer, and with it what the cornea reflects.
+  out.specular = mix(.18f, .45f, smoothstep(.12f, .28f, c.whites));
+  out.roughness = .04f;
   return out;
 }

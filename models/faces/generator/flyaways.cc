@@ -63,7 +63,6 @@ void addFlyaways(const Head& head, std::vector<Strand>& out) {
     }
     s.root = from.root, s.tip = from.tip;
     s.radius = .0006f * random.between(.5f, 1.1f);
-    s.gloss = random.between(.3f, 1.f);
     s.taper = .15f;
     s.onSkin = false;
     out.push_back(std::move(s));

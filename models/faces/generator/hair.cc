@@ -398,8 +398,6 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   s.radius =
       style.radius * random.between(.6f, 1.2f) * mix(.45f, 1.f, inside) * (isLoose ? .7f : 1.f);
   // Locks that lie differently shine differently.
-  s.gloss = random.between(.4f, 1.3f) * (.35f + 1.3f * noise(guide->root * 9 + Vec3{0, 4, 1})) *
-            smoothstep(0, .22f, insideHairline(head, root));
   s.taper = .3f;
   s.onSkin = false;
   out.push_back(std::move(s));

@@ -1,4 +1,4 @@
-// Hair as strands, and how they shadow the head.
+// Hair as strands.
 #pragma once
 #include "head.h"
 
@@ -7,8 +7,7 @@ struct Strand {
   Vec3 root, tip;            // colours, linear
   float radius;              // at the root, decimetres
   float taper;               // radius at the tip divided by that at the root
-  float gloss = 1;           // of its highlights
-  bool onSkin;  // lashes, brows, beard: close to the skin, so the depth test has a tolerance
+  bool onSkin;               // lashes, brows, beard, down
 };
 
 /** Grows the head's hair, brows, lashes and beard, in the world's coordinates. */
@@ -41,18 +40,3 @@ inline Vec3 scattered(Random& random) {
 }
 /** @returns how dense a beard is at a point of the face, 0 to 1 */
 float beardMask(const Head& head, Vec3 p);
-
-/** How much light reaches a point through the hair. */
-class HairOcclusion {
- public:
-  HairOcclusion(const std::vector<Strand>& strands, Vec3 toLight);
-  /** @returns 1 without hair in the way, towards 0 below hair */
-  float light(Vec3 p) const { return sample(light_, p); }
-  /** The same for ambient light. */
-  float ambient(Vec3 p) const { return sample(ambient_, p); }
-
- private:
-  static constexpr int kSize = 144;
-  float sample(const std::vector<float>& grid, Vec3 p) const;
-  std::vector<float> light_, ambient_;
-};

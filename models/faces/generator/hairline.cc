@@ -40,7 +40,6 @@ void addLying(const Head& head, Vec3 root, Vec3 dir, float length, float curl, f
   s.root = mix(c.hairRoot * shade, c.skin * .6f, .75f * fine);
   s.tip = mix(c.hairTip * shade, c.skin * .6f, .12f + .68f * fine);
   s.radius = .0009f * random.between(.45f, 1.f) * mix(1.f, .55f, fine);
-  s.gloss = random.between(.2f, .7f);
   s.taper = .15f;
   s.onSkin = true;
   out.push_back(std::move(s));

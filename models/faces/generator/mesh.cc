@@ -284,11 +284,6 @@ bool Mesh::trace(Vec3 origin, Vec3 direction, Hit& hit) const {
   return found;
 }
 
-bool Mesh::isBlocked(Vec3 origin, Vec3 direction, float limit) const {
-  Hit hit{limit, -1, 0, 0};
-  return trace(origin, direction, hit);
-}
-
 float Mesh::distance(Vec3 p, float limit) const {
   const auto boxDistance = [&](const Node& node) {
     const Vec3 away = upper(upper(node.low - p, p - node.high), Vec3{0, 0, 0});

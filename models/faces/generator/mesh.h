@@ -42,11 +42,13 @@ class Mesh {
   void build();
   /** @returns whether something nearer than `hit.t` was hit; then `hit` is set */
   bool trace(Vec3 origin, Vec3 direction, Hit& hit) const;
-  bool isBlocked(Vec3 origin, Vec3 direction, float limit) const;
   /** @returns the distance, negative inside; `limit` if it is larger than that */
   float distance(Vec3 p, float limit) const;
   Vertex at(const Hit& hit) const;
   Material materialOf(const Hit& hit) const { return materials_[size_t(hit.triangle)]; }
+  const std::vector<Vertex>& vertices() const { return vertices_; }
+  const std::vector<std::array<int, 3>>& triangles() const { return triangles_; }
+  const std::vector<Material>& materials() const { return materials_; }
 
  private:
   struct Node {

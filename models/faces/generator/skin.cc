@@ -9,8 +9,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
   const Landmarks& m = head.landmarks();
   const Vec3 p = at.rest, k = scrambled(p) + Vec3{float(c.seed) * .37f, 0, 0};
   const float front = smoothstep(-.1f, .25f, p.z);
-  const float melanin = (fbm(k * 2.2f) - .44f) * .11f + (fbm(k * 7) - .44f) * .10f +
-                        (noise(k * 40) - .5f) * .13f + (noise(k * 130) - .5f) * .17f;
+  const float melanin = (fbm(k * 2.2f) - .44f) * .09f + (fbm(k * 7) - .44f) * .08f +
+                        (noise(k * 40) - .5f) * .11f + (noise(k * 130) - .5f) * .16f;
   Vec3 albedo = c.skin * (1 - melanin);
   // Blood: cheeks, nose, ears, chin, the wings of the nose, and blotches.
   const float blood =
@@ -21,8 +21,8 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       .42f * at.masks[1];
   // Blood vessels show through in patches of every size.
   const float patches =
-      .42f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .42f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
-      .44f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .36f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+      .30f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .30f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
+      .32f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .26f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
   const float flushed = blood * c.blush + patches * (.55f + .45f * c.blush);
   albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(flushed, -.55f, 1.f));
   // The rest of the colour is not even, either: some of it is yellower.
@@ -115,8 +115,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
 
 }  // namespace
 
-Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 view, int samples,
-                 Random& random) {
+Surface skinAt(const Head& head, const Vertex& at) {
   const Character& c = head.character();
   const Landmarks& m = head.landmarks();
   const Vec3 p = at.rest;
@@ -125,8 +124,7 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   const float lip = isFace ? smoothstep(.04f, 1.f, std::max(at.masks[0] + border, at.masks[2])) *
                                  head.lips().share(p.x, p.y + .02f * border)
                            : 0;
-  Shaded out;
-  out.isSkin = true;
+  Surface out;
   out.albedo = colourOf(head, at, lip);
   const float e = .0024f;
   const Relief here = reliefOf(head, p, lip);
@@ -136,77 +134,39 @@ Shaded shadeSkin(const Head& head, const Studio& studio, const Vertex& at, Vec3 
   };
   const Vec3 gradient{slope({e, 0, 0}), slope({0, e, 0}), slope({0, 0, e})};
   // Less light reaches the bottom of pores and folds, and what does is redder.
-  const float cavity = clampTo(mix(54.f, 34.f, lip) * here.fine + 21 * here.folds, -.40f, .06f);
+  // The deep folds of age are dark by their shape alone.
+  const float folds = mix(21.f, 6.f, std::min(1.f, 1.6f * c.age)) * here.folds;
+  const float cavity = clampTo(mix(54.f, 34.f, lip) * here.fine + folds, -.40f, .06f);
   out.albedo = out.albedo * (Vec3{1, 1, 1} + Vec3{.85f, 1.05f, 1.1f} * cavity);
-  const auto bumped = [&](float amount) {
-    const Vec3 g = gradient * amount;
-    return normalize(at.normal - (g - at.normal * dot(g, at.normal)));
-  };
+  out.normal = normalize(at.normal - (gradient - at.normal * dot(gradient, at.normal)));
   // Dark skin shows every glint: there the sheen is even. It makes the highlights of such faces,
   // which in photographs are as bright as those of light ones.
   const float dark = smoothstep(.26f, .05f, c.skin.y);
-  // A broad lobe of the outermost skin, and a narrower one where it is oily. Cheeks are dry.
-  Gloss gloss{.66f, .45f - .02f * dark, .66f - .1f * dark, 1};
+  // Cheeks are dry.
   const float oily = .70f + .75f * spot(p, 0, m.noseTip.y + .06f, .10f, .20f) +
                      .55f * spot(p, 0, .46f, .28f, .17f) +
                      .12f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
   const float grainy = .42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120);
-  gloss.amount = (1.3f + .25f * dark) * c.gloss * oily * mix(grainy, .945f, .45f * dark);
-  if (lip > 0) {
-    gloss = {mix(gloss.rough1, .46f, lip), mix(gloss.rough2, .36f, lip), .6f,
-             mix(gloss.amount, .40f - .10f * dark, lip)};
-    // Between the lips nothing shines.
-    gloss.amount *= 1 - .8f * lip * gaussian(p.y, head.lips().seam(p.x), .014f);
-  }
+  out.specular = (.325f + .0625f * dark) * c.gloss * oily * mix(grainy, .945f, .45f * dark);
+  out.specular = mix(out.specular, .10f - .025f * dark, lip);
+  out.roughness = mix(.60f, .42f, lip);
+  // Between the lips nothing shines.
+  out.specular *= 1 - .8f * lip * gaussian(p.y, head.lips().seam(p.x), .014f);
+  out.specular *= 1 - smoothstep(.2f, .7f, at.masks[2]);
   const Vec3 wet = p - head.eyesAtRest()[p.x > 0 ? 1 : 0].centre;
-  const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);
-  if (isFace && margin > 0) {
-    gloss = {mix(gloss.rough1, .34f, margin), .3f, .5f, mix(gloss.amount, .8f, margin)};
-  }
-  const Lighting light = studio.light(at.at, at.normal, bumped(1.f), bumped(mix(1.f, .70f, dark)),
-                                      view, gloss, samples, random);
-  // Closed lips touch: what the rays find between them is not a hole.
-  const float inside = smoothstep(.2f, .7f, at.masks[2]);
-  // All of it is equally light: a lit part would look like teeth.
-  out.diffuse = mix(light.diffuse, Vec3{1.12f, .96f, .93f} * c.lipLine, inside);
   if (isFace) {
-    // The lower lip shades what is below it, and the corners lie in the shadow of both.
-    const float ax = std::fabs(p.x);
-    const float below = gaussian(p.y, m.lipBottom - .028f, .030f) *
-                        smoothstep(.9f * m.mouthHalf, .3f * m.mouthHalf, ax);
-    const float seam = head.lips().seam(p.x),
-                corner = .24f * gaussian(ax, m.mouthHalf + .002f, .026f) *
-                             gaussian(p.y, seam - .006f, .022f) +
-                         .20f * gaussian(ax, m.mouthHalf + .01f, .06f) *
-                             gaussian(p.y, seam - .01f, .055f);
-    const float shadow = std::max(.20f * below * (1 - lip), corner);
-    out.diffuse = out.diffuse * (Vec3{1, 1, 1} - Vec3{.85f, 1, 1} * shadow);
+    // The margins of the lids are wet.
+    const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);
+    out.specular = mix(out.specular, .20f, margin);
+    out.roughness = mix(out.roughness, .31f, margin);
+    // Nostrils are deeper and wider than those of the mesh.
+    const float ax = std::fabs(p.x) - m.nostril.x, tilt = p.y - m.nostril.y - m.nostrilRise * ax;
+    const float far = std::sqrt(sq(ax / (m.nostrilHalf + .016f)) +
+                                sq((tilt + .004f) / (tilt > -.004f ? .017f : .024f)));
+    const float nostril = smoothstep(1.25f, .45f, far);
+    out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.76f, .84f, .85f} * nostril);
+    out.specular *= 1 - nostril;
   }
-  // The lid's margin touches the ball: there is no dark gap either.
-  if (isFace && margin > 0) {
-    const float pale = mix(.6f, 1.f, smoothstep(.05f, .26f, c.skin.y));
-    const Vec3 floor = Vec3{.34f, .31f, .30f} * (pale * margin);
-    out.diffuse = {std::max(out.diffuse.x, floor.x), std::max(out.diffuse.y, floor.y),
-                   std::max(out.diffuse.z, floor.z)};
-  }
-  // Nostrils are deeper and wider than those of the mesh.
-  const float ax = std::fabs(p.x) - m.nostril.x, tilt = p.y - m.nostril.y - m.nostrilRise * ax;
-  const float far = std::sqrt(sq(ax / (m.nostrilHalf + .016f)) +
-                              sq((tilt + .004f) / (tilt > -.004f ? .017f : .024f)));
-  const float nostril = isFace ? smoothstep(1.25f, .45f, far) : 0.f;
-  out.albedo = out.albedo * (Vec3{1, 1, 1} - Vec3{.76f, .84f, .85f} * nostril);
-  out.added = light.specular * ((1 - inside) * (1 - nostril));
-  if (hangs(c.hair)) {
-    // Below hair that hangs there is no sheen.
-    out.added = out.added * (1 - smoothstep(-.30f, -.06f, insideHairline(head, p)) *
-                                     smoothstep(.36f, .52f, std::fabs(p.x)));
-  }
-  // Ears let light through from behind.
-  const float behind = clamp01(dot(studio.rimDirection(), at.normal) * -.5f + .5f);
-  out.added = out.added + c.skin * Vec3{.55f, .10f, .05f} * (at.masks[1] * behind * .06f);
-  // Fine hairs catch light at the outline.
-  const float graze = std::pow(1 - clamp01(dot(at.normal, view)), 4.f);
-  out.added = out.added + c.skin * (light.diffuse * (graze * .07f));
   return out;
 }

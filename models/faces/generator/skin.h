@@ -1,6 +1,7 @@
 // What the colour and the relief of skin have in common.
 #pragma once
-#include "shade.h"
+#include "hair.h"
+#include "surface.h"
 
 /** A Gaussian about a point of the face, seen from the front; the same on both sides. */
 inline float spot(Vec3 p, float x, float y, float rx, float ry) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'vitest';
@@ -20,6 +20,18 @@ test('the ids of the default faces stay the same, because clients store them', (
   );
   for (const { id, file } of listDefaultFaces()) {
     assert.ok(defaultPortrait(file).length < 400 << 10, `${id}: portraits stay small`);
+  }
+});
+
+test('every default face has a head, and a place that lights it', () => {
+  const models = path.resolve(import.meta.dirname, '../../../models/faces');
+  const places = JSON.parse(
+    readFileSync(path.join(models, 'render/surroundings.json'), 'utf8'),
+  ) as Record<string, unknown>;
+  const ids = listDefaultFaces().map(({ id }) => id);
+  assert.deepEqual(Object.keys(places).toSorted(), ids.toSorted());
+  for (const id of ids) {
+    assert.ok(existsSync(path.join(models, 'generator/heads', `${id}.bin`)), id);
   }
 });
 

@@ -1,0 +1,169 @@
+"""Materials of Cycles: what skin, eyes, cloth and hair do with light."""
+
+import bpy
+import numpy as np
+
+# How deep red, green and blue light goes into skin: the mean free paths of H. W. Jensen et al. 2001
+# by ratio, and the longest in decimetres.
+SKIN_DEPTHS, SKIN_DEPTH = (1, 0.38, 0.20), 0.018
+# The same in the whites of the eyes.
+EYE_DEPTHS, EYE_DEPTH = (1, 0.6, 0.4), 0.015
+# Chosen by eye.
+BUMP, SHINE = 1.1, 1.15
+HAIR_ROUGHNESS, HAIR_RADIAL_ROUGHNESS = 0.28, 0.35
+
+
+class Nodes:
+    """A material and its nodes."""
+
+    def __init__(self, name, scene_images):
+        self.material = bpy.data.materials.new(name)
+        self.material.use_nodes = True
+        self.tree = self.material.node_tree
+        self.tree.nodes.clear()
+        self.images = scene_images
+
+    def add(self, kind, **settings):
+        node = self.tree.nodes.new(kind)
+        for name, value in settings.items():
+            setattr(node, name, value)
+        return node
+
+    def link(self, output, node_input):
+        self.tree.links.new(output, node_input)
+
+    def map(self, name):
+        """Returns the colours of a map, by where the camera sees the surface."""
+        texture = self.add(
+            'ShaderNodeTexImage',
+            image=self.images[name],
+            interpolation='Cubic',
+            extension='EXTEND',
+        )
+        self.link(self.add('ShaderNodeUVMap', uv_map='seen').outputs[0], texture.inputs[0])
+        return texture.outputs[0]
+
+    def shine(self):
+        """Returns the specular level and the roughness of the maps."""
+        separate = self.add('ShaderNodeSeparateColor')
+        self.link(self.map('shine'), separate.inputs[0])
+        return separate.outputs[0], separate.outputs[1]
+
+    def times(self, value, factor):
+        node = self.add('ShaderNodeMath', operation='MULTIPLY')
+        self.link(value, node.inputs[0])
+        node.inputs[1].default_value = factor
+        return node.outputs[0]
+
+    def principled(self, bump=None, subsurface='RANDOM_WALK', **inputs):
+        """Returns the shader of a surface: its colour and relief are those of the maps."""
+        shader = self.add('ShaderNodeBsdfPrincipled', subsurface_method=subsurface)
+        self.link(self.map('albedo'), shader.inputs['Base Color'])
+        for name, value in inputs.items():
+            shader.inputs[name.replace('_', ' ')].default_value = value
+        if bump is not None:
+            normal = self.add('ShaderNodeNormalMap', space='WORLD', uv_map='seen')
+            normal.inputs['Strength'].default_value = bump
+            self.link(self.map('normal'), normal.inputs['Color'])
+            self.link(normal.outputs[0], shader.inputs['Normal'])
+        return shader
+
+    def finish(self, shader):
+        output = self.add('ShaderNodeOutputMaterial')
+        self.link(shader.outputs[0], output.inputs[0])
+        return self.material
+
+
+def images_of(scene):
+    """Makes the maps that the materials read. Rows of Blender's pictures start at the bottom."""
+
+    def image(name, values):
+        result = bpy.data.images.new(name, scene.size, scene.size, alpha=False, float_buffer=True)
+        result.colorspace_settings.name = 'Non-Color'
+        pixels = np.ones((scene.size, scene.size, 4), np.float32)
+        pixels[..., : values.shape[2]] = values[::-1]
+        result.pixels.foreach_set(pixels.ravel())
+        result.pack()
+        return result
+
+    normal = scene.map[..., 3:6]
+    normal = np.stack([normal[..., 0], -normal[..., 2], normal[..., 1]], axis=-1) * 0.5 + 0.5
+    return {
+        'albedo': image('albedo', scene.map[..., 0:3]),
+        'normal': image('normal', normal),
+        'shine': image('shine', scene.map[..., 6:8]),
+    }
+
+
+def skin(images):
+    nodes = Nodes('skin', images)
+    shader = nodes.principled(
+        bump=BUMP,
+        subsurface='RANDOM_WALK_SKIN',
+        Subsurface_Weight=1,
+        Subsurface_Radius=SKIN_DEPTHS,
+        Subsurface_Scale=SKIN_DEPTH,
+        Subsurface_IOR=1.4,
+        Subsurface_Anisotropy=0.8,
+    )
+    specular, roughness = nodes.shine()
+    nodes.link(nodes.times(specular, SHINE), shader.inputs['Specular IOR Level'])
+    nodes.link(roughness, shader.inputs['Roughness'])
+    return nodes.finish(shader)
+
+
+def eye(images):
+    nodes = Nodes('eye', images)
+    shader = nodes.principled(
+        Roughness=0.04,
+        Subsurface_Weight=0.5,
+        Subsurface_Radius=EYE_DEPTHS,
+        Subsurface_Scale=EYE_DEPTH,
+    )
+    specular, _ = nodes.shine()
+    nodes.link(specular, shader.inputs['Specular IOR Level'])
+    return nodes.finish(shader)
+
+
+def cloth(name, images):
+    nodes = Nodes(name, images)
+    shader = nodes.principled(
+        bump=1,
+        Roughness=0.9,
+        Specular_IOR_Level=0.15,
+        Sheen_Weight=0.15,
+        Sheen_Roughness=0.5,
+    )
+    # It ends at the neckline, which lies within triangles.
+    inside = nodes.add('ShaderNodeMath', operation='GREATER_THAN')
+    attribute = nodes.add('ShaderNodeAttribute', attribute_name='inside')
+    nodes.link(attribute.outputs['Fac'], inside.inputs[0])
+    inside.inputs[1].default_value = 0
+    cut = nodes.add('ShaderNodeMixShader')
+    nodes.link(inside.outputs[0], cut.inputs[0])
+    nodes.link(nodes.add('ShaderNodeBsdfTransparent').outputs[0], cut.inputs[1])
+    nodes.link(shader.outputs[0], cut.inputs[2])
+    return nodes.finish(cut)
+
+
+def glasses(images):
+    nodes = Nodes('glasses', images)
+    return nodes.finish(nodes.principled(Roughness=0.2))
+
+
+def hair(index):
+    """The model of M. Jen-Yuan Chiang et al. 2015, coloured from root to tip."""
+    nodes = Nodes('hair', {})
+    shader = nodes.add('ShaderNodeBsdfHairPrincipled', model='CHIANG', parametrization='COLOR')
+    colour = nodes.add('ShaderNodeMix', data_type='RGBA')
+    along = nodes.add('ShaderNodeHairInfo').outputs['Intercept']
+    nodes.link(along, colour.inputs['Factor'])
+    for name, socket in (('root', colour.inputs[6]), ('tip', colour.inputs[7])):
+        attribute = nodes.add('ShaderNodeAttribute', attribute_name=name)
+        nodes.link(attribute.outputs['Color'], socket)
+    nodes.link(colour.outputs[2], shader.inputs['Color'])
+    shader.inputs['Roughness'].default_value = HAIR_ROUGHNESS
+    shader.inputs['Radial Roughness'].default_value = HAIR_RADIAL_ROUGHNESS
+    shader.inputs['Random Roughness'].default_value = 0.2
+    shader.inputs['IOR'].default_value = index
+    return nodes.finish(shader)
