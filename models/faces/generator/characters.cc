@@ -13,7 +13,7 @@ Character ava() {
               .cheekbones = -.015f,
               .jawTaper = .085f,
               .chinTaper = .03f,
-              .upperLid = .012f,
+              .upperLid = .002f,
               .cheeks = .018f,
               .hollows = .010f,
               .noseLength = -.010f,
@@ -39,9 +39,9 @@ Character ava() {
   c.hairline = -.09f;
   c.lightSide = 1;
   c.seed = 11;
-  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .030f, .smile = 1.25f};
-  c.smile = .035f;
-  c.roll = .045f;
+  c.expression = {.calm = .008f, .cheeks = .022f, .uneven = .009f, .smile = .775f};
+  c.smile = .0245f;
+  c.roll = .0158f;
   c.bodyYaw = .34f;
   c.browHeight = -.016f;
   return c;
@@ -56,7 +56,7 @@ Character noah() {
               .lowerLip = .72f,
               .jawTaper = .015f,
               .chinTaper = -.04f,
-              .upperLid = .006f,
+              .upperLid = .002f,
               .chinLength = .035f,
               .hollows = .025f,
               .noseTip = .070f,
@@ -81,10 +81,10 @@ Character noah() {
   c.hairline = -.05f;
   c.lightSide = 1;
   c.seed = 22;
-  c.expression = {.calm = .002f, .cheeks = .020f, .uneven = -.040f, .smile = 1.1f};
-  c.smile = .041f;
+  c.expression = {.calm = .002f, .cheeks = .020f, .uneven = -.012f, .smile = .682f};
+  c.smile = .0287f;
   c.bow = 0;
-  c.roll = -.035f;
+  c.roll = -.0123f;
   c.raised = .06f;
   c.bodyYaw = -.3f;
   c.browHeight = -.036f;
@@ -103,7 +103,7 @@ Character mei() {
               .jawTaper = .035f,
               .chinTaper = .04f,
               .eyesApart = .020f,
-              .upperLid = .012f,
+              .upperLid = .002f,
               .chinLength = -.025f,
               .cheeks = .024f,
               .noseWidth = 1.08f,
@@ -129,11 +129,11 @@ Character mei() {
   c.hairFall = -.70f;
   c.whites = 1.05f;
   c.seed = 33;
-  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.015f, .smile = 1.25f};
-  c.smile = .054f;
+  c.expression = {.calm = 0, .cheeks = .030f, .uneven = -.0045f, .smile = .775f};
+  c.smile = .0378f;
   c.bow = .6f;
   c.lipLine = .33f;
-  c.roll = -.04f;
+  c.roll = -.014f;
   c.bodyYaw = -.26f;
   c.browHeight = .005f;
   c.browAngle = .008f;
@@ -178,9 +178,9 @@ Character samuel() {
   c.hairline = -.09f;
   c.seed = 44;
   c.lipLine = .33f;
-  c.expression = {.calm = 0, .cheeks = .020f, .uneven = .040f, .smile = 1.1f};
-  c.smile = .046f;
-  c.roll = .03f;
+  c.expression = {.calm = 0, .cheeks = .020f, .uneven = .012f, .smile = .682f};
+  c.smile = .0322f;
+  c.roll = .0105f;
   c.raised = .06f;
   c.bodyYaw = .36f;
   c.browHeight = -.036f;
@@ -199,7 +199,7 @@ Character priya() {
               .jawTaper = .055f,
               .chinTaper = .07f,
               .eyesApart = .006f,
-              .upperLid = .012f,
+              .upperLid = .002f,
               .chinLength = .045f,
               .cheeks = .012f,
               .hollows = .010f,
@@ -228,10 +228,10 @@ Character priya() {
   c.lipLine = .62f;
   c.whites = .72f;
   c.seed = 66;
-  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .030f, .smile = 1.1f};
-  c.smile = .024f;
+  c.expression = {.calm = 0, .cheeks = .022f, .uneven = .009f, .smile = .682f};
+  c.smile = .0168f;
   c.bow = .6f;
-  c.roll = .05f;
+  c.roll = .0175f;
   c.bodyYaw = -.36f;
   c.browHeight = -.018f;
   c.browAngle = .002f;
@@ -273,9 +273,9 @@ Character walter() {
   c.yaw = .04f;
   c.lightSide = 1;
   c.seed = 77;
-  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .050f, .smile = 1.1f};
-  c.smile = .046f;
-  c.roll = -.03f;
+  c.expression = {.calm = .006f, .cheeks = .024f, .uneven = .015f, .smile = .682f};
+  c.smile = .0322f;
+  c.roll = -.0105f;
   c.raised = .06f;
   c.bodyYaw = .28f;
   c.browHeight = -.026f;
@@ -315,9 +315,9 @@ Character ruth() {
   c.yaw = .04f;
   c.hairline = -.08f;
   c.seed = 55;
-  c.expression = {.calm = .012f, .cheeks = .030f, .uneven = -.040f, .smile = 1.25f};
-  c.smile = .049f;
-  c.roll = .045f;
+  c.expression = {.calm = .012f, .cheeks = .030f, .uneven = -.012f, .smile = .775f};
+  c.smile = .0343f;
+  c.roll = .0158f;
   c.bodyYaw = .3f;
   c.browAngle = .026f;
   return c;
@@ -332,7 +332,7 @@ Character amara() {
               .lowerLip = .86f,
               .jawTaper = .07f,
               .chinTaper = .03f,
-              .upperLid = .012f,
+              .upperLid = .002f,
               .cheeks = .014f,
               .noseWidth = 1.03f,
               .shoulders = 1.70f};
@@ -357,9 +357,9 @@ Character amara() {
   c.lightSide = 1;
   c.seed = 88;
   c.lipLine = .74f;
-  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .035f, .smile = 1.25f};
-  c.smile = .036f;
-  c.roll = -.05f;
+  c.expression = {.calm = 0, .cheeks = .024f, .uneven = .0105f, .smile = .775f};
+  c.smile = .0252f;
+  c.roll = -.0175f;
   c.bodyYaw = -.3f;
   c.browHeight = -.002f;
   c.browAngle = .006f;

@@ -1,4 +1,4 @@
-// The eye: a ball with veins, an iris behind a bulging cornea, and a film of tears.
+// The eye: a ball with veins, and an iris behind a bulging cornea.
 #include "surface.h"
 
 namespace {
@@ -13,7 +13,7 @@ Vec3 irisAt(const Character& c, float u, float v, Vec3 key) {
   Vec3 iris = c.iris * (.05f + 2.1f * fibres) * mix(1.05f, .75f, r);
   iris = iris + Vec3{c.iris.x * 1.1f + .018f, c.iris.y * .85f + .006f, c.iris.z * .45f} *
                     (.6f * gaussian(ragged, .47f, .09f));
-  // The cornea focuses the key lamp on the side away from it.
+  // The cornea focuses the light on the side away from it.
   const float away = clamp01(dot(normalize(Vec3{u, v, .001f}), normalize(Vec3{-key.x, -key.y, 0})));
   iris = iris * (.85f + .9f * away * smoothstep(.3f, .75f, r) * smoothstep(1.f, .78f, r));
   iris = iris * (1 - .78f * smoothstep(.74f, 1.02f, ragged));
@@ -35,7 +35,7 @@ Surface eyeAt(const Head& head, size_t side, Vec3 p, Vec3 view) {
   const float radius = std::sqrt(u * u + v * v) * (dot(d, gaze) > 0 ? 1.f : 9.f);
   const float corner = clamp01(std::fabs(dot(d, gx)) - .20f);
   Vec3 albedo = mix(Vec3{.36f, .335f, .32f}, Vec3{.37f, .25f, .22f}, clamp01(corner * 1.5f));
-  albedo = albedo * (1.5f * c.whites);
+  albedo = albedo * (1.2f * c.whites);
   const float vein = std::fabs(noise({d.x * 22 + 3 * noise(d * 8), d.y * 28, d.z * 12}) - .5f);
   albedo = mix(albedo, Vec3{.58f, .22f, .19f},
                smoothstep(.035f, .0f, vein) * clamp01(corner * 2.2f) * .45f);

@@ -77,7 +77,7 @@ float LipOutline::reach(float x, bool isUpper) const {
 
 float LipOutline::share(float x, float y) const {
   const float above = y - seam(x);
-  const float soft = .021f, out = std::fabs(x - middle_) / half_;
+  const float soft = .028f, out = std::fabs(x - middle_) / half_;
   // Their colour ends before the line between them does.
   const float edge = reach(x, above > 0) + .004f - 1.3f * soft * smoothstep(.76f, 1.f, out);
   return smoothstep(edge + soft, edge - soft, std::fabs(above));

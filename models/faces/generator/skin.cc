@@ -103,7 +103,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       lips * (Vec3{1, 1, 1} - mix(Vec3{.12f, .27f, .25f}, Vec3{.09f, .20f, .20f}, over) -
               Vec3{.04f, .06f, .06f} * seam);
   // Lips of men are paler beside their beard.
-  const float red = mix(.84f, .74f, c.age) - (c.beard > .2f ? .06f : 0.f);
+  const float red = mix(.72f, .64f, c.age) - (c.beard > .2f ? .06f : 0.f);
   albedo = mix(albedo, shade, lip * red);
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =

@@ -67,7 +67,7 @@ def main():
     arguments.add_argument('id', help='of the character, in surroundings.json')
     arguments.add_argument('out', help='PNG file')
     arguments.add_argument('--size', type=int, default=1024)
-    arguments.add_argument('--samples', type=int, default=48)
+    arguments.add_argument('--samples', type=int, default=24)
     given = arguments.parse_args()
 
     bpy.ops.wm.read_factory_settings(use_empty=True)

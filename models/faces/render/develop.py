@@ -9,7 +9,8 @@ EXPOSURE, PALE, LIFT = 0.84, 0.37, 0.5
 # How much of the colour of the light a camera takes away.
 WHITE_BALANCE = 0.65
 GLOW, GLOW_RADIUS = 0.035, 0.03
-GRAIN = 0.006
+# Of the light of a pixel.
+GRAIN = 0.0132
 
 
 def spread(picture, sigma):
@@ -45,7 +46,7 @@ def develop(person, behind, scene, path):
     picture = expose(person[..., :3] + behind * (1 - cover), scene)
     picture = picture * (1 - GLOW) + spread(picture, GLOW_RADIUS * size) * GLOW
     noise = np.random.default_rng(1).normal(size=(size, size, 1))
-    picture = np.maximum(0, picture * (1 + 2.2 * GRAIN * noise))
+    picture = np.maximum(0, picture * (1 + GRAIN * noise))
     image = bpy.data.images.new('picture', size, size, float_buffer=True)
     image.colorspace_settings.name = 'Linear Rec.709'
     pixels = np.ones((size, size, 4), np.float32)
