@@ -49,6 +49,7 @@ const { values, positionals } = readArguments(USAGE, {
 });
 
 mkdirSync(WORK, { recursive: true });
+mkdirSync(values.out, { recursive: true });
 const filesOf = (folder: string, pattern: RegExp): string[] =>
   readdirSync(folder)
     .filter((file) => pattern.test(file))

@@ -63,7 +63,7 @@ Surface eyeAt(const Head& head, size_t side, Vec3 p, Vec3 view) {
   // The wet margin of the lower lid lies on the ball: there is no dark gap between them.
   const float rim = std::max(smoothstep(.009f, .001f, above),
                              .8f * smoothstep(.016f, .004f, head.outerCorner() - x));
-  albedo = mix(albedo, mix(c.skin, Vec3{.46f, .25f, .22f}, .6f), .85f * rim);
+  albedo = mix(albedo, mix(c.skin, Vec3{.46f, .25f, .22f}, .35f), .75f * rim);
   Surface out;
   out.albedo = albedo;
   out.normal = d;

@@ -103,7 +103,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       lips * (Vec3{1, 1, 1} - mix(Vec3{.12f, .27f, .25f}, Vec3{.09f, .20f, .20f}, over) -
               Vec3{.04f, .06f, .06f} * seam);
   // Lips of men are paler beside their beard.
-  const float red = mix(.72f, .64f, c.age) - (c.beard > .2f ? .06f : 0.f);
+  const float red = mix(.80f, .68f, c.age) - (c.beard > .2f ? .06f : 0.f);
   albedo = mix(albedo, shade, lip * red);
   // Where the lips meet and behind, it is dark and red.
   const Vec3 line =
@@ -148,7 +148,7 @@ Surface skinAt(const Head& head, const Vertex& at) {
                      .12f * spot(p, .32f, m.noseTip.y + .17f, .14f, .10f) +
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
   const float grainy = .42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120);
-  out.specular = (.325f + .0625f * dark) * c.gloss * oily * mix(grainy, .945f, .45f * dark);
+  out.specular = (.325f + .20f * dark) * c.gloss * oily * mix(grainy, .945f, .45f * dark);
   out.specular = mix(out.specular, .10f - .025f * dark, lip);
   out.roughness = mix(.60f, .42f, lip);
   // Between the lips nothing shines.

@@ -5,9 +5,9 @@ import numpy as np
 
 BRIGHTNESS = np.array([0.2126, 0.7152, 0.0722])
 # Light on the cheeks by that of white, and how much brighter dark skin is exposed.
-EXPOSURE, PALE, LIFT = 0.84, 0.37, 0.5
+EXPOSURE, PALE, LIFT = 0.84, 0.37, 0.56
 # How much of the colour of the light a camera takes away.
-WHITE_BALANCE = 0.65
+WHITE_BALANCE = 0.8
 GLOW, GLOW_RADIUS = 0.035, 0.03
 # Of the light of a pixel.
 GRAIN = 0.0132

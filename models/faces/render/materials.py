@@ -5,11 +5,11 @@ import numpy as np
 
 # How deep red, green and blue light goes into skin: the mean free paths of H. W. Jensen et al. 2001
 # by ratio, and the longest in decimetres.
-SKIN_DEPTHS, SKIN_DEPTH = (1, 0.38, 0.20), 0.018
+SKIN_DEPTHS, SKIN_DEPTH = (1, 0.38, 0.20), 0.014
 # The same in the whites of the eyes.
 EYE_DEPTHS, EYE_DEPTH = (1, 0.6, 0.4), 0.015
 # Chosen by eye.
-BUMP, SHINE = 1.1, 1.15
+BUMP, SHINE = 1.25, 1.35
 HAIR_ROUGHNESS, HAIR_RADIAL_ROUGHNESS = 0.28, 0.35
 
 
