@@ -43,22 +43,20 @@ class Nodes:
         self.link(self.add('ShaderNodeUVMap', uv_map='seen').outputs[0], texture.inputs[0])
         return texture.outputs[0]
 
-    def shine(self):
-        """Returns the specular level and the roughness of the maps."""
-        separate = self.add('ShaderNodeSeparateColor')
-        self.link(self.map('shine'), separate.inputs[0])
-        return separate.outputs[0], separate.outputs[1]
-
     def times(self, value, factor):
         node = self.add('ShaderNodeMath', operation='MULTIPLY')
         self.link(value, node.inputs[0])
         node.inputs[1].default_value = factor
         return node.outputs[0]
 
-    def principled(self, bump=None, subsurface='RANDOM_WALK', **inputs):
-        """Returns the shader of a surface: its colour and relief are those of the maps."""
+    def principled(self, bump=None, shine=1, subsurface='RANDOM_WALK', **inputs):
+        """Returns the shader of a surface: colour, relief and sheen are those of the maps."""
         shader = self.add('ShaderNodeBsdfPrincipled', subsurface_method=subsurface)
         self.link(self.map('albedo'), shader.inputs['Base Color'])
+        sheen = self.add('ShaderNodeSeparateColor')
+        self.link(self.map('shine'), sheen.inputs[0])
+        self.link(self.times(sheen.outputs[0], shine), shader.inputs['Specular IOR Level'])
+        self.link(sheen.outputs[1], shader.inputs['Roughness'])
         for name, value in inputs.items():
             shader.inputs[name.replace('_', ' ')].default_value = value
         if bump is not None:
@@ -99,6 +97,7 @@ def skin(images):
     nodes = Nodes('skin', images)
     shader = nodes.principled(
         bump=BUMP,
+        shine=SHINE,
         subsurface='RANDOM_WALK_SKIN',
         Subsurface_Weight=1,
         Subsurface_Radius=SKIN_DEPTHS,
@@ -106,22 +105,16 @@ def skin(images):
         Subsurface_IOR=1.4,
         Subsurface_Anisotropy=0.8,
     )
-    specular, roughness = nodes.shine()
-    nodes.link(nodes.times(specular, SHINE), shader.inputs['Specular IOR Level'])
-    nodes.link(roughness, shader.inputs['Roughness'])
     return nodes.finish(shader)
 
 
 def eye(images):
     nodes = Nodes('eye', images)
     shader = nodes.principled(
-        Roughness=0.04,
         Subsurface_Weight=0.5,
         Subsurface_Radius=EYE_DEPTHS,
         Subsurface_Scale=EYE_DEPTH,
     )
-    specular, _ = nodes.shine()
-    nodes.link(specular, shader.inputs['Specular IOR Level'])
     return nodes.finish(shader)
 
 
@@ -129,8 +122,6 @@ def cloth(name, images):
     nodes = Nodes(name, images)
     shader = nodes.principled(
         bump=1,
-        Roughness=0.9,
-        Specular_IOR_Level=0.15,
         Sheen_Weight=0.15,
         Sheen_Roughness=0.5,
     )
@@ -148,7 +139,7 @@ def cloth(name, images):
 
 def glasses(images):
     nodes = Nodes('glasses', images)
-    return nodes.finish(nodes.principled(Roughness=0.2))
+    return nodes.finish(nodes.principled())
 
 
 def hair(index):
