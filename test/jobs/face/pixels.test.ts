@@ -11,7 +11,7 @@ import {
 } from '../../../src/jobs/face/imaging/image.ts';
 import { inpaint } from '../../../src/jobs/face/imaging/inpaint.ts';
 import { lumaAt } from '../../../src/jobs/face/imaging/colour.ts';
-import { FACE_OVAL } from '../../../src/jobs/face/detect/landmarks.ts';
+import { FACE_OVAL, NOSE_BASE, UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
 import { softenFolds } from '../../../src/jobs/face/regions/smile-folds.ts';
 import { rgbToYuv } from '../../../src/jobs/face/imaging/patch.ts';
@@ -227,4 +227,38 @@ test('on the far side of a turned head a fold in deep shade at the outline is so
   const before = lumaAt(image, at);
   softenFolds(image, points, 1);
   assert.ok(lumaAt(image, at) > before + 50, `${before} became ${lumaAt(image, at)}`);
+});
+
+test('a moustache that looks like skin where light falls on it is kept on both sides', () => {
+  const { landmarks } = syntheticParts();
+  const frame = new MouthFrame(landmarks);
+  const { halfWidth } = frame;
+  const noseY = frame.local(landmarks, [NOSE_BASE])[0]!.y;
+  const upperLip = frame.local(landmarks, [UPPER_OUTER[5]])[0]!.y;
+  const middle = (noseY + upperLip) / 2;
+  // Contrast of hairs in the light, right of the middle; `isDark` says what lies left of it.
+  const keptOf = (isDark: boolean): number => {
+    const image = rgbImage(512, 512);
+    for (let i = 0; i < 512 * 512; i++) {
+      const [x, y] = [i % 512, i >> 9];
+      const { x: u, y: v } = frame.toLocal(x + 0.5, y + 0.5);
+      const isHair = v > noseY && v < upperLip + 4 && Math.abs(u) < 0.9 * halfWidth;
+      const lit = isHair && u > 0 && x % 12 < 6 ? 0.88 : 1;
+      const skin = [205 * lit, 160 * lit, 140 * lit];
+      image.data.set(isHair && u < 0 && isDark ? [88, 60, 48] : skin, i * 3);
+    }
+    const contrast = (): number => {
+      const lumas = Array.from({ length: 24 }, (_, k) => {
+        const at = { x: frame.x + 0.3 * halfWidth + k, y: frame.y + middle };
+        return lumaAt(image, Math.round(at.y) * 512 + Math.round(at.x));
+      });
+      return Math.max(...lumas) - Math.min(...lumas);
+    };
+    const before = contrast();
+    softenFolds(image, landmarks, 1);
+    return contrast() / before;
+  };
+  const [shaven, moustache] = [keptOf(false), keptOf(true)];
+  assert.ok(shaven < 0.8, `${shaven} of the contrast of bare skin`);
+  assert.ok(moustache > 0.95, `${moustache} of the contrast of a moustache`);
 });

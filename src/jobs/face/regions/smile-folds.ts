@@ -63,6 +63,12 @@ const CHIN = { form: 0.36, hue: 0.9 } as const;
  * more, and beside cheeks that have been flattened they would be a patch.
  */
 const ABOVE = { form: 0.75, hue: 0.75 } as const;
+/**
+ * Share of the skin's colour between nose and lips, on the side that has less of it: in a moustache,
+ * and without one (19 faces: 0 to .75, and .92 to .98). A moustache may be as light as skin where
+ * the light falls on it.
+ */
+const SHAVEN: readonly [number, number] = [0.75, 0.9];
 /** How far round a place its hue is taken from, in units of the widest size that is flattened. */
 const AROUND = 2.5;
 /** Distance from the outline of the face over which the change begins, share of its height. */
@@ -267,6 +273,12 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
   const bare = plane(width, height);
   const skin = plane(width, height);
   const luma = plane(width, height);
+  const above = plane(width, height);
+  // Between nose and lips, on the left and on the right: skin, and all that there is.
+  const sides = [
+    { skin: 0, all: 1e-3 },
+    { skin: 0, all: 1e-3 },
+  ];
   const cheek = cheekColour(image, points);
   const noseY = frame.local(points, [NOSE_BASE])[0]!.y;
   const far = farSide(points, frame);
@@ -292,14 +304,17 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
     const chin =
       besideLips * smoothstep(0.1 * halfWidth, 0.4 * halfWidth, v) * smoothstep(1.4, 1, r);
     const isAbove = smoothstep(0.1 * halfWidth, -0.1 * halfWidth, v);
-    const above =
+    const isBetween =
       besideLips *
       besideNose *
-      skin.data[i]! *
       isAbove *
       smoothstep(noseY, noseY + 0.2 * halfWidth, v) *
       smoothstep(1.1, 0.8, r);
-    hued.data[i] = Math.max(CHIN.hue * chin, ABOVE.hue * above);
+    const side = sides[u < 0 ? 0 : 1]!;
+    above.data[i] = skin.data[i]! * isBetween;
+    side.skin += above.data[i]!;
+    side.all += isBetween;
+    hued.data[i] = CHIN.hue * chin;
     region.data[i] =
       within.data[i]! *
       besideNose *
@@ -312,14 +327,19 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
       smoothstep(1.9 * halfWidth, 1.1 * halfWidth, v) *
       // The dark points of the corners that a smile has pulled apart belong to it.
       (1 - Math.min(1, lips.data[i]!) * smoothstep(1, 0.85, r));
-    region.data[i] = Math.max(region.data[i]!, CHIN.form * chin, ABOVE.form * above);
+    region.data[i] = Math.max(region.data[i]!, CHIN.form * chin);
   }
+  const shaven = smoothstep(
+    ...SHAVEN,
+    Math.min(...sides.map(({ skin: shown, all }) => shown / all)),
+  );
   const share = blur(skin, 0.04 * faceHeight);
   const known = blur(bare, 0.04 * faceHeight);
   for (let i = 0; i < region.data.length; i++) {
     const isSkin = smoothstep(...SKIN_SHARE, share.data[i]! / Math.max(0.05, known.data[i]!));
-    region.data[i] = region.data[i]! * isSkin;
-    hued.data[i] = hued.data[i]! * isSkin;
+    const between = shaven * above.data[i]!;
+    region.data[i] = isSkin * Math.max(region.data[i]!, ABOVE.form * between);
+    hued.data[i] = isSkin * Math.max(hued.data[i]!, ABOVE.hue * between);
   }
   return { box: inside, region: blur(region, 1.5), hued: blur(hued, 3), bare, skin, luma };
 }
