@@ -34,17 +34,17 @@ const WEBP: WebpOptions = { quality: 93, smartSubsample: true, effort: 6 };
 
 const USAGE = `npm run faces:make -- [id...] [options]
 
-Renders the default faces, or the named ones: 2 to 6 minutes each on two cores. Finished portraits
+Renders the default faces, or the named ones: 2 to 5 minutes each on two cores. Finished portraits
 are kept, so you can interrupt it. Needs ${PYTHON}, and installs Blender for it from PyPI once
 (${BLENDER}, 1 GB).
 
   --size PIXELS   width and height (1024)
-  --samples N     paths per pixel (24)
+  --samples N     paths per pixel (32)
   --out FOLDER    output folder (models/faces)`;
 
 const { values, positionals } = readArguments(USAGE, {
   size: { type: 'string', default: '1024' },
-  samples: { type: 'string', default: '24' },
+  samples: { type: 'string', default: '32' },
   out: { type: 'string', default: FACES },
 });
 

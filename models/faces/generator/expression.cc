@@ -21,7 +21,7 @@ Vec3 smiled(Vec3 p, Vec3 eye, Vec3 corner, float amount) {
   const float roll =
       amount * front * gaussian(ax, eye.x, .13f) * gaussian(p.y, eye.y - .10f, .034f);
   return p + Vec3{std::copysign(.015f * near + .012f * fold, p.x), .009f * near + .014f * fold,
-                  -.016f * near + .020f * fold + .004f * roll};
+                  -.008f * near + .012f * fold + .004f * roll};
 }
 
 }  // namespace

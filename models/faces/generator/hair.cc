@@ -85,7 +85,7 @@ float sideOf(const Head& head, Vec3 root) {
   }
   // The parting bends, and single hairs cross it. Behind the crown there is none.
   const float bent = .05f * (noise(root * 4) - .5f) + .03f * (noise(root * 17) - .5f) +
-                     .045f * (noise(root * 160) - .5f);
+                     .02f * (noise(root * 160) - .5f);
   const float mixed = 1.1f * smoothstep(.42f, .02f, root.z) *
                       (.6f * noise(root * 9) + .4f * noise(root * 60) - .5f);
   return root.x + bent + mixed > c.parting * smoothstep(-.5f, .3f, root.z) ? 1.f : -1.f;
@@ -389,11 +389,11 @@ void addStrand(const Head& head, const Style& style, const Guides& guides, Vec3 
   if (apart > .40f && !isLoose) {
     return;
   }
-  const float tone = std::exp(.20f * guide->tone + .35f * part(4) + .26f * random.normal());
+  const float tone = std::exp(.20f * guide->tone + .28f * part(4) + .15f * random.normal());
   s.root = c.hairRoot * tone;
   s.tip = c.hairTip * tone;
   if (c.grey > 0 && random.uniform() < mix(.55f, .2f, c.grey)) {
-    s.root = s.root * .45f, s.tip = s.tip * .55f;
+    s.root = s.root * .6f, s.tip = s.tip * .7f;
   }
   s.radius =
       style.radius * random.between(.6f, 1.2f) * mix(.45f, 1.f, inside) * (isLoose ? .7f : 1.f);

@@ -20,8 +20,6 @@ constexpr float kHair = 1.1f;
 constexpr float kSparse = .75f, kSparseGrey = 2.4f;
 /** Hair on the skin is coarse. */
 constexpr float kCoarse = 1.4f;
-/** Refractive index of hair, and of curled hair, whose cuticle is rough. */
-constexpr float kIndex = 1.55f, kIndexCurled = 1.4f;
 
 void write(const std::string& path, const void* data, size_t bytes) {
   std::ofstream file(path, std::ios::binary);
@@ -105,10 +103,10 @@ void writeMesh(const Mesh& mesh, const std::string& folder) {
   write(folder + "/materials.u8", mesh.materials());
 }
 
-void writeHair(const std::vector<Strand>& strands, float grey, const std::string& folder) {
+void writeHair(const std::vector<Strand>& strands, const Character& c, const std::string& folder) {
   std::vector<float> values, points;
   for (const Strand& s : strands) {
-    const float light = !s.onSkin ? kHair : mix(kSparse, kSparseGrey, grey);
+    const float light = !s.onSkin ? kHair * c.hairLight : mix(kSparse, kSparseGrey, c.grey);
     const Vec3 root = s.root * light, tip = s.tip * light;
     values.insert(values.end(),
                   {float(s.points.size()), s.radius * (s.onSkin ? kCoarse : 1.f), s.taper,
@@ -127,14 +125,12 @@ void writeScene(const Head& head, const std::vector<Strand>& strands, int size, 
                 const std::string& folder) {
   const Character& c = head.character();
   writeMesh(head.scene(), folder);
-  writeHair(strands, c.grey, folder);
+  writeHair(strands, c, folder);
   write(folder + "/map.f32", mapOf(head, size, threads));
-  const bool isCurled = c.hair == Hair::kAfro || c.hair == Hair::kCurls;
   std::ostringstream json;
   json << "{\n\"size\": " << size << ",\n\"camera\": [" << kCamera.x << ", " << kCamera.y << ", "
        << kCamera.z << "],\n\"focal\": " << kFocal << ",\n\"shift\": " << kShift
-       << ",\n\"irisRadius\": " << head.irisRadius()
-       << ",\n\"hairIndex\": " << (isCurled ? kIndexCurled : kIndex) << ",\n\"eyes\": [";
+       << ",\n\"irisRadius\": " << head.irisRadius() << ",\n\"eyes\": [";
   for (size_t k = 0; k < 2; k++) {
     const Eye& eye = head.eyes()[k];
     json << (k == 0 ? "" : ", ") << "[" << eye.centre.x << ", " << eye.centre.y << ", "

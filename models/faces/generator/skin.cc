@@ -21,10 +21,10 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
       .42f * at.masks[1];
   // Blood vessels show through in patches of every size.
   const float patches =
-      .30f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .30f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
-      .32f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .26f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
+      .18f * (fbm(k * 3.5f + Vec3{9, 2, 4}) - .44f) + .18f * (fbm(k * 8 + Vec3{2, 8, 5}) - .44f) +
+      .19f * (fbm(k * 17 + Vec3{1, 7, 3}) - .44f) + .20f * (fbm(k * 38 + Vec3{4, 1, 8}) - .44f);
   const float flushed = blood * c.blush + patches * (.55f + .45f * c.blush);
-  albedo = mix(albedo, albedo * Vec3{1.05f, .75f, .76f}, clampTo(flushed, -.55f, 1.f));
+  albedo = mix(albedo, albedo * Vec3{1.04f, .80f, .81f}, clampTo(flushed, -.55f, 1.f));
   // The rest of the colour is not even, either: some of it is yellower.
   const float yellow =
       .20f * (fbm(k * 5 + Vec3{3, 3, 9}) - .44f) + .26f * (fbm(k * 14 + Vec3{6, 1, 2}) - .44f);
@@ -84,7 +84,7 @@ Vec3 colourOf(const Head& head, const Vertex& at, float lip) {
                    smoothstep(.40f, .75f, noise(k * 2.3f)));
   if (p.y > -.9f) {
     // A fringe starts from all of the crown: no parting is seen.
-    const float amount = c.hair == Hair::kBob ? .97f : .88f;
+    const float amount = c.hair == Hair::kBob ? .97f : .93f;
     albedo = mix(albedo, c.hairRoot * 1.2f + albedo * Vec3{.80f, .95f, 1.08f} * (1.05f - amount),
                  amount * scalpShade(head, p));
   }
@@ -149,8 +149,8 @@ Surface skinAt(const Head& head, const Vertex& at) {
                      .25f * spot(p, 0, m.chin + .06f, .10f, .08f);
   const float grainy = .42f + .55f * noise(rotated(p) * 45) + .5f * noise(rotated(p) * 120);
   out.specular = (.325f + .20f * dark) * c.gloss * oily * mix(grainy, .945f, .45f * dark);
-  out.specular = mix(out.specular, .10f - .025f * dark, lip);
-  out.roughness = mix(.60f, .42f, lip);
+  out.specular = mix(out.specular, .22f - .04f * dark, lip);
+  out.roughness = mix(.56f, .40f, lip);
   // Between the lips nothing shines.
   out.specular *= 1 - .8f * lip * gaussian(p.y, head.lips().seam(p.x), .014f);
   out.specular *= 1 - smoothstep(.2f, .7f, at.masks[2]);
@@ -158,7 +158,7 @@ Surface skinAt(const Head& head, const Vertex& at) {
   if (isFace) {
     // The margins of the lids are wet.
     const float margin = smoothstep(.014f, .002f, length(wet) - head.eyesAtRest()[0].radius);
-    out.specular = mix(out.specular, .20f, margin);
+    out.specular = mix(out.specular, .08f, margin);
     out.roughness = mix(out.roughness, .31f, margin);
     // Nostrils are deeper and wider than those of the mesh.
     const float ax = std::fabs(p.x) - m.nostril.x, tilt = p.y - m.nostril.y - m.nostrilRise * ax;

@@ -15,6 +15,8 @@ from surroundings import Surroundings
 
 # The aperture's radius, decimetres: 85 mm at about f/4.7.
 APERTURE = 0.09
+# How much of the strands is as rendered: taking out noise smooths them.
+STRANDS_KEPT = 0.6
 
 
 def add_camera(scene):
@@ -44,21 +46,52 @@ def render(size, samples):
     cycles.device = 'CPU'
     cycles.samples = samples
     cycles.adaptive_threshold = 0.015
-    cycles.use_denoising = True
-    cycles.denoiser = 'OPENIMAGEDENOISE'
-    cycles.max_bounces = 8
+    cycles.max_bounces = 4
     cycles.transparent_max_bounces = 24
-    cycles.sample_clamp_indirect = 8
+    cycles.sample_clamp_indirect = 2
     cycles.caustics_reflective = cycles.caustics_refractive = False
     cycles.filter_width = 1.3
+    cycles.use_denoising = False
     settings.cycles_curves.shape = 'RIBBONS'
-    output = settings.render.image_settings
-    output.file_format, output.color_mode, output.color_depth = 'OPEN_EXR', 'RGBA', '32'
     with tempfile.TemporaryDirectory() as folder:
-        settings.render.filepath = str(Path(folder) / 'person.exr')
-        bpy.ops.render.render(write_still=True)
-        image = bpy.data.images.load(settings.render.filepath)
-        return np.array(image.pixels[:], np.float32).reshape(size, size, 4)[::-1]
+        write_passes(settings, folder)
+        bpy.ops.render.render()
+
+        def read(name):
+            image = bpy.data.images.load(str(Path(folder) / f'{name}0001.exr'))
+            return np.array(image.pixels[:], np.float32).reshape(size, size, 4)[::-1]
+
+        noisy, smooth, hair = read('noisy'), read('smooth'), read('hair')[..., :1]
+    return smooth + STRANDS_KEPT * np.clip(hair, 0, 1) * (noisy - smooth)
+
+
+def write_passes(settings, folder):
+    """Has Blender write what it rendered, that without noise, and where hair is."""
+    layer = settings.view_layers[0]
+    layer.cycles.denoising_store_passes = True
+    hair = layer.aovs.add()
+    hair.name, hair.type = 'hair', 'VALUE'
+    settings.use_nodes = True
+    nodes, links = settings.node_tree.nodes, settings.node_tree.links
+    nodes.clear()
+    rendered = nodes.new('CompositorNodeRLayers')
+    denoise = nodes.new('CompositorNodeDenoise')
+    denoise.prefilter = 'ACCURATE'
+    for name in ('Image', 'Normal', 'Albedo'):
+        source = name if name == 'Image' else f'Denoising {name}'
+        links.new(rendered.outputs[source], denoise.inputs[name])
+    files = nodes.new('CompositorNodeOutputFile')
+    files.base_path = folder
+    files.format.file_format, files.format.color_mode = 'OPEN_EXR', 'RGBA'
+    files.format.color_depth = '32'
+    files.file_slots.clear()
+    for name, output in (
+        ('noisy', rendered.outputs['Image']),
+        ('smooth', denoise.outputs['Image']),
+        ('hair', rendered.outputs['hair']),
+    ):
+        files.file_slots.new(name)
+        links.new(output, files.inputs[name])
 
 
 def main():
@@ -67,7 +100,7 @@ def main():
     arguments.add_argument('id', help='of the character, in surroundings.json')
     arguments.add_argument('out', help='PNG file')
     arguments.add_argument('--size', type=int, default=1024)
-    arguments.add_argument('--samples', type=int, default=24)
+    arguments.add_argument('--samples', type=int, default=32)
     given = arguments.parse_args()
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -83,7 +116,7 @@ def main():
         },
     )
     add_eyes(scene, materials.eye(images))
-    add_hair(scene, materials.hair(scene.hair_index))
+    add_hair(scene, materials.hair())
     add_camera(scene)
     places = json.loads((Path(__file__).parent / 'surroundings.json').read_text())
     surroundings = Surroundings(**places[given.id])

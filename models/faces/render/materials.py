@@ -9,8 +9,14 @@ SKIN_DEPTHS, SKIN_DEPTH = (1, 0.38, 0.20), 0.014
 # The same in the whites of the eyes.
 EYE_DEPTHS, EYE_DEPTH = (1, 0.6, 0.4), 0.015
 # Chosen by eye.
-BUMP, SHINE = 1.25, 1.35
-HAIR_ROUGHNESS, HAIR_RADIAL_ROUGHNESS = 0.28, 0.35
+BUMP, SHINE, EYE_SHINE = 1.25, 1.4, 1.4
+# Shares of hair's colour that it scatters to all sides, and lets through; what it reflects like a
+# mirror, and the share of its colour in that. Chosen by eye.
+HAIR_MATTE, HAIR_THROUGH, HAIR_GLOSS, HAIR_GLOSS_TINT = 0.42, 0.45, 0.045, 0.35
+# Along a strand: of what is reflected, and of what is let through.
+HAIR_ROUGHNESS, HAIR_THROUGH_ROUGHNESS = 0.10, 0.5
+# Towards the root, radians: scales of hair stand off by that much.
+HAIR_TILT = 0.05
 
 
 class Nodes:
@@ -111,6 +117,7 @@ def skin(images):
 def eye(images):
     nodes = Nodes('eye', images)
     shader = nodes.principled(
+        shine=EYE_SHINE,
         Subsurface_Weight=0.5,
         Subsurface_Radius=EYE_DEPTHS,
         Subsurface_Scale=EYE_DEPTH,
@@ -142,19 +149,42 @@ def glasses(images):
     return nodes.finish(nodes.principled())
 
 
-def hair(index):
-    """The model of M. Jen-Yuan Chiang et al. 2015, coloured from root to tip."""
+def hair():
+    """Hair by J. T. Kajiya and T. L. Kay 1989, coloured from root to tip.
+
+    The model of Chiang et al. 2015 is nearer to real hair, but its strands are lost: at the same
+    number of paths its noise is so high that taking it out smooths them.
+    """
     nodes = Nodes('hair', {})
-    shader = nodes.add('ShaderNodeBsdfHairPrincipled', model='CHIANG', parametrization='COLOR')
     colour = nodes.add('ShaderNodeMix', data_type='RGBA')
     along = nodes.add('ShaderNodeHairInfo').outputs['Intercept']
     nodes.link(along, colour.inputs['Factor'])
     for name, socket in (('root', colour.inputs[6]), ('tip', colour.inputs[7])):
         attribute = nodes.add('ShaderNodeAttribute', attribute_name=name)
         nodes.link(attribute.outputs['Color'], socket)
-    nodes.link(colour.outputs[2], shader.inputs['Color'])
-    shader.inputs['Roughness'].default_value = HAIR_ROUGHNESS
-    shader.inputs['Radial Roughness'].default_value = HAIR_RADIAL_ROUGHNESS
-    shader.inputs['Random Roughness'].default_value = 0.2
-    shader.inputs['IOR'].default_value = index
-    return nodes.finish(shader)
+
+    def shader(kind, share, more=0, roughness=None, **settings):
+        tint = nodes.add('ShaderNodeVectorMath', operation='MULTIPLY_ADD')
+        nodes.link(colour.outputs[2], tint.inputs[0])
+        tint.inputs[1].default_value, tint.inputs[2].default_value = (share,) * 3, (more,) * 3
+        result = nodes.add(kind, **settings)
+        nodes.link(tint.outputs[0], result.inputs['Color'])
+        if roughness is not None:
+            result.inputs['RoughnessU'].default_value = roughness
+            result.inputs['RoughnessV'].default_value = 1
+        return result
+
+    strand = 'ShaderNodeBsdfHair'
+    gloss = shader(strand, HAIR_GLOSS_TINT, HAIR_GLOSS, HAIR_ROUGHNESS, component='Reflection')
+    gloss.inputs['Offset'].default_value = HAIR_TILT
+    through = shader(strand, HAIR_THROUGH, 0, HAIR_THROUGH_ROUGHNESS, component='Transmission')
+    total = shader('ShaderNodeBsdfDiffuse', HAIR_MATTE)
+    for part in (gloss, through):
+        both = nodes.add('ShaderNodeAddShader')
+        nodes.link(total.outputs[0], both.inputs[0])
+        nodes.link(part.outputs[0], both.inputs[1])
+        total = both
+    mark = nodes.add('ShaderNodeOutputAOV', aov_name='hair')
+    kept = nodes.add('ShaderNodeAttribute', attribute_name='kept')
+    nodes.link(kept.outputs['Fac'], mark.inputs['Value'])
+    return nodes.finish(total)

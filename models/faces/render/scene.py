@@ -17,6 +17,8 @@ POINTS, RADIUS, TAPER, ON_SKIN, ROOT, TIP = 0, 1, 2, 3, slice(4, 7), slice(7, 10
 LONG_STRAND, STEP = 14, 2
 # How far the cornea stands out of the ball, decimetres: 1.1 mm.
 CORNEA = 0.011
+# How much of a pixel stays as it was before noise was taken out, by that in other hair.
+KEPT_ON_SKIN = 0.5
 
 
 def to_blender(values):
@@ -33,7 +35,7 @@ class Scene:
         self.size = facts['size']
         self.camera = np.array(facts['camera'])
         self.focal, self.shift = facts['focal'], facts['shift']
-        self.iris_radius, self.hair_index = facts['irisRadius'], facts['hairIndex']
+        self.iris_radius = facts['irisRadius']
         self.eyes = np.array(facts['eyes'])
         self.vertices = np.fromfile(folder / 'vertices.f32', np.float32).reshape(-1, 7)
         self.triangles = np.fromfile(folder / 'triangles.i32', np.int32).reshape(-1, 3)
@@ -136,7 +138,7 @@ def add_eyes(scene, material):
 
 
 def add_hair(scene, material):
-    """Adds all strands as curves, with their colours at root and tip."""
+    """Adds all strands as curves, with their colours, and how much of their detail is kept."""
     counts = scene.strands[:, POINTS].astype(int)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     indices, sizes, radii = [], [], []
@@ -159,5 +161,7 @@ def add_hair(scene, material):
         curves.attributes.new(name, 'FLOAT_COLOR', 'CURVE').data.foreach_set(
             'color', colour.ravel()
         )
+    kept = np.where(scene.strands[:, ON_SKIN] > 0, KEPT_ON_SKIN, 1).astype(np.float32)
+    curves.attributes.new('kept', 'FLOAT', 'CURVE').data.foreach_set('value', kept)
     curves.materials.append(material)
     bpy.context.collection.objects.link(bpy.data.objects.new('hair', curves))

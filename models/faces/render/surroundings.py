@@ -1,4 +1,5 @@
-"""Where a person stands: a panorama of Blender's, which lights the face and is seen behind it.
+"""Where a person stands: a panorama of Blender's, which lights the face and is seen behind it, and
+a lamp, as photographers bring one.
 
 The panoramas are by G. Zaal (polyhaven.com), CC0.
 """
@@ -8,19 +9,33 @@ from pathlib import Path
 
 import bpy
 import numpy as np
+from develop import spread
+from mathutils import Vector
 
 PANORAMAS = Path(bpy.utils.resource_path('LOCAL')) / 'datafiles/studiolights/world'
 # Lamps are brighter than the sky by a thousand times and more: a few pixels would be all noise.
-BRIGHTEST, BRIGHTEST_BEHIND = 2000, 12
+# What is above the second value is spread over some degrees (sigma, by the panorama's width).
+BRIGHTEST, BRIGHT, SPREAD = 2000, 20, 0.012
+BRIGHTEST_BEHIND = 12
 # Half of how much of the panorama is behind the person, and how far that is above the horizon.
 HALF_ANGLE, ABOVE = math.radians(26), math.radians(-2)
 # The radius of the disc that a point behind is spread over, by the picture's width.
 OUT_OF_FOCUS = 0.02
+# A soft lamp stands beside the camera and above it, and a small one near to it is what the eyes
+# reflect. Positions as the generator has them, x to the lamp's side, and diameters: decimetres.
+# Power: watts.
+LAMP, LAMP_SIZE = (4.5, 3, 10), 6
+EYE_LAMP, EYE_LAMP_SIZE, EYE_LAMP_POWER = (0, 1.5, 14), 0.8, 60
+# Where lamps point: the middle of the face.
+FACE = Vector((0, -0.4, 0))
 
 
 class Surroundings:
-    def __init__(self, panorama, direction, mirrored):
-        """`direction` is what is behind the person: 0 to 1 from the left of the panorama."""
+    def __init__(self, panorama, direction, mirrored, side, power):
+        """`direction` is what is behind the person: 0 to 1 from the left of the panorama. `side` is
+        where the lamp stands, -1 or 1, `power` its watts.
+        """
+        self.side, self.power = side, power
         image = bpy.data.images.load(str(PANORAMAS / f'{panorama}.exr'))
         width, height = image.size
         pixels = np.array(image.pixels[:], np.float32).reshape(height, width, -1)
@@ -31,12 +46,15 @@ class Surroundings:
         self.light = np.roll(self.light, round((0.25 - direction) * width), axis=1)
 
     def light_scene(self):
-        """Makes it the light of Blender's scene."""
+        """Makes it the light of Blender's scene, and adds the lamps."""
         height, width = self.light.shape[:2]
         image = bpy.data.images.new('panorama', width, height, float_buffer=True)
         image.colorspace_settings.name = 'Non-Color'
         pixels = np.ones((height, width, 4), np.float32)
-        pixels[..., :3] = np.minimum(self.light, BRIGHTEST)[::-1]
+        light = np.minimum(self.light, BRIGHTEST)
+        over = np.maximum(0, light - BRIGHT)
+        light = light - over + np.maximum(0, spread(over, SPREAD * width))
+        pixels[..., :3] = light[::-1]
         image.pixels.foreach_set(pixels.ravel())
         image.pack()
         world = bpy.data.worlds.new('surroundings')
@@ -49,6 +67,22 @@ class Surroundings:
         links.new(texture.outputs[0], background.inputs[0])
         links.new(background.outputs[0], nodes.new('ShaderNodeOutputWorld').inputs[0])
         bpy.context.scene.world = world
+        x, y, z = LAMP
+        self.add_lamp((self.side * x, y, z), LAMP_SIZE, self.power)
+        self.add_lamp(EYE_LAMP, EYE_LAMP_SIZE, EYE_LAMP_POWER)
+
+    def add_lamp(self, position, diameter, power):
+        """Adds a lamp of the colour of the room, so that a camera takes out both alike."""
+        lamp = bpy.data.lights.new('lamp', 'AREA')
+        lamp.shape, lamp.size, lamp.energy = 'DISK', diameter, power
+        mean = self.light.mean(axis=(0, 1))
+        lamp.color = tuple(mean / mean.max())
+        body = bpy.data.objects.new('lamp', lamp)
+        x, y, z = position
+        body.location = (x, -z, y)
+        body.rotation_euler = (FACE - body.location).to_track_quat('-Z', 'Y').to_euler()
+        body.visible_camera = False
+        bpy.context.collection.objects.link(body)
 
     def behind(self, size):
         """Returns what is seen behind the person, out of focus: (size, size, 3), linear RGB."""

@@ -106,7 +106,7 @@ const STRIPES = Buffer.from(`<svg width="1024" height="1024">
     <rect x="120" width="40" height="160" fill="#c8c8d0"/>
   </pattern>
   <path fill="url(#bars)" fill-rule="evenodd" d="M0 0h1024v600H0z
-    M240 420a270 370 0 0 1 540 0a270 370 0 0 1 -540 0z"/>
+    M285 420a225 340 0 0 1 450 0a225 340 0 0 1 -450 0z"/>
 </svg>`);
 
 test('a busy background with the colours of the person is replaced, and the hair stays', async () => {
