@@ -16,8 +16,9 @@ import {
   py,
   RIGHT_EYE,
 } from '../detect/landmarks.ts';
+import { cheekColour, OTHER } from './cheek-colour.ts';
 import { MouthFrame } from './mouth-frame.ts';
-import { type Box, cheekColour, flattenSizes, indexIn, OTHER } from './smile-folds.ts';
+import { type Box, flattenSizes, indexIn } from './smile-folds.ts';
 
 /** Less of a smile than this leaves the eyes as they are. */
 const LEAST = 0.08;

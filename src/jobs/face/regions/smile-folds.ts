@@ -1,6 +1,6 @@
 // Flattens what a smile draws into the skin round the mouth: the folds from the nose to the corners
 // and beside them, the ridges along the folds, and the bulges of the cheeks.
-import { labAt, lumaAt, lumaOf, median } from '../imaging/colour.ts';
+import { labAt, lumaAt, lumaOf } from '../imaging/colour.ts';
 import {
   clamp,
   type Plane,
@@ -12,7 +12,6 @@ import {
 } from '../imaging/image.ts';
 import { blur, dilate, erode, polygonMask } from '../imaging/mask.ts';
 import {
-  CHEEKS,
   FACE_OVAL,
   LOWER_OUTER,
   type Landmarks,
@@ -23,6 +22,7 @@ import {
   UPPER_OUTER,
 } from '../detect/landmarks.ts';
 import type { Rgb } from '../imaging/patch.ts';
+import { cheekColour, OTHER } from './cheek-colour.ts';
 import { MouthFrame } from './mouth-frame.ts';
 
 /** Widest fold, share of the face's height. */
@@ -73,8 +73,6 @@ const SHAVEN: readonly [number, number] = [0.75, 0.9];
 const AROUND = 2.5;
 /** Distance from the outline of the face over which the change begins, share of its height. */
 const MARGIN = 0.02;
-/** Difference from the cheeks' colour (a*, b* and half of L*) of skin, and of hair or clothes. */
-export const OTHER: readonly [number, number] = [16, 30];
 /** Distance of the outline on the far side of a turned head, half widths of the mouth. */
 const FAR: readonly [number, number] = [2.2, 1.95];
 /** Share of skin round a pixel: it lies among hair or clothes, or in a face. */
@@ -354,29 +352,6 @@ function farSide(points: Landmarks, frame: MouthFrame): (u: number) => number {
   const turned = smoothstep(...FAR, Math.min(left, right));
   const side = left < right ? -1 : 1;
   return (u) => turned * smoothstep(0, 0.5 * frame.halfWidth, u * side);
-}
-
-/** Median L*a*b* of the cheeks. */
-export function cheekColour(
-  image: RgbImage,
-  points: Landmarks,
-): { l: number; a: number; b: number } {
-  const labs = CHEEKS.flatMap((index) =>
-    Array.from({ length: 49 }, (_, k) => {
-      const x = clamp(Math.round(px(points, index)) + 2 * (k % 7) - 6, 0, image.width - 1);
-      const y = clamp(
-        Math.round(py(points, index)) + 2 * Math.floor(k / 7) - 6,
-        0,
-        image.height - 1,
-      );
-      return labAt(image, y * image.width + x);
-    }),
-  );
-  return {
-    l: median(labs.map(({ l }) => l)),
-    a: median(labs.map(({ a }) => a)),
-    b: median(labs.map(({ b }) => b)),
-  };
 }
 
 /** Depth of the dark lines, luma. */
