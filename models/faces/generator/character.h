@@ -52,8 +52,8 @@ struct Character {
   float lipLine = .27f;
   Hair hair = Hair::kCrop;
   float hairAmount = 1, grey = 0;
-  /** How much brighter hair of the head is than its colours: it shades itself. */
-  float hairLight = 1.1f;
+  /** Brightness of hair of the head, by its colours: each hair shades others and lights them. */
+  float hairLight = 1.21f;
   /** Height where long hair is cut, decimetres (the chin is near -1). */
   float hairFall = -1.4f;
   /** The side, -1 or 1, on which long hair is behind the shoulder; 0 for none. */

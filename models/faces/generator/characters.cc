@@ -25,7 +25,7 @@ Character ava() {
   c.iris = {.040f, .040f, .026f};
   c.hairRoot = {.060f, .022f, .010f};
   c.hairTip = {.130f, .050f, .021f};
-  c.hairLight = 1.35f;
+  c.hairLight = 1.485f;
   c.brow = {.055f, .028f, .016f};
   c.cloth = {.045f, .070f, .105f};
   c.clothes = Clothes::kTee;
@@ -72,7 +72,7 @@ Character noah() {
   c.iris = {.038f, .052f, .064f};
   c.hairRoot = {.035f, .020f, .012f};
   c.hairTip = {.088f, .045f, .023f};
-  c.hairLight = 1.3f;
+  c.hairLight = 1.43f;
   c.brow = {.035f, .021f, .013f};
   c.cloth = {.018f, .032f, .066f};
   c.clothes = Clothes::kCrew;
@@ -118,7 +118,7 @@ Character mei() {
   c.iris = {.040f, .021f, .011f};
   c.hairRoot = {.006f, .0052f, .0055f};
   c.hairTip = {.017f, .013f, .011f};
-  c.hairLight = 1.2f;
+  c.hairLight = 1.32f;
   c.brow = {.018f, .014f, .012f};
   c.cloth = {.62f, .60f, .56f};
   c.clothes = Clothes::kShirt;
@@ -262,7 +262,7 @@ Character walter() {
   c.iris = {.052f, .070f, .082f};
   c.hairRoot = {.20f, .19f, .175f};
   c.hairTip = {.27f, .257f, .24f};
-  c.hairLight = 1.3f;
+  c.hairLight = 1.43f;
   c.brow = {.062f, .054f, .046f};
   c.grey = 1;
   c.cloth = {.018f, .024f, .042f};
@@ -304,7 +304,7 @@ Character ruth() {
   c.iris = {.078f, .098f, .110f};
   c.hairRoot = {.21f, .190f, .165f};
   c.hairTip = {.35f, .322f, .285f};
-  c.hairLight = 1.6f;
+  c.hairLight = 1.76f;
   c.brow = {.070f, .062f, .054f};
   c.grey = 1;
   c.cloth = {.110f, .020f, .032f};

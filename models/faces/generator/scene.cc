@@ -14,9 +14,7 @@ constexpr float kFocal = 8.0f;
 /** The lens is shifted: the camera is at the height of the eyes, the head in the upper half. */
 constexpr float kShift = -.245f;
 
-/** Hair reflects more than one hair's colour: light meets many. Chosen by eye. */
-constexpr float kHair = 1.1f;
-/** The same for hair on the skin, which has none behind it, and for that when it is grey. */
+/** Brightness of hair on the skin, by its colours, and of that when it is grey. Chosen by eye. */
 constexpr float kSparse = .75f, kSparseGrey = 2.4f;
 /** Hair on the skin is coarse. */
 constexpr float kCoarse = 1.4f;
@@ -106,7 +104,7 @@ void writeMesh(const Mesh& mesh, const std::string& folder) {
 void writeHair(const std::vector<Strand>& strands, const Character& c, const std::string& folder) {
   std::vector<float> values, points;
   for (const Strand& s : strands) {
-    const float light = !s.onSkin ? kHair * c.hairLight : mix(kSparse, kSparseGrey, c.grey);
+    const float light = !s.onSkin ? c.hairLight : mix(kSparse, kSparseGrey, c.grey);
     const Vec3 root = s.root * light, tip = s.tip * light;
     values.insert(values.end(),
                   {float(s.points.size()), s.radius * (s.onSkin ? kCoarse : 1.f), s.taper,
