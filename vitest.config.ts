@@ -1,8 +1,8 @@
-// Test projects, in the order in which they run, three files at a time. `core`, `unit` and
-// `functional` (servers and browsers, but hardly a measured time) run together, and `npm test` runs
-// the files of `waiting` beside them, one by one. `bench` comes next: its load wants the machine.
-// `scenarios` measure time, but leave most of the machine idle. The files of `alone` run one by one
-// at the end, and so do those of `deep`, which `npm run test:deep` runs.
+// Test projects, in the order in which they run. `unit` and `functional` (servers and browsers, but
+// hardly a measured time) run together, three files at a time. `scenarios` and `bench` measure time,
+// but leave half of the machine idle. The files of `alone` run one by one at the end, and so do
+// those of `deep`, which `npm run test:deep` runs. `npm test` runs two projects beside these, one
+// file at a time: `waiting` hardly computes, and `jobs` only computes, at the lowest priority.
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/longest-first.ts';
@@ -29,23 +29,15 @@ const withBrowser = {
   retry: 2,
 } as const;
 
-/** Three files on two cores: many tests wait for a process or a timer. Four spoil timed ones. */
-const maxWorkers = Math.min(3, availableParallelism() + 1);
+/** More files than cores run: tests wait for processes and timers, those that are timed most. */
+const cores = Math.min(2, availableParallelism());
 const ONE_BY_ONE = { maxWorkers: 1, fileParallelism: false } as const;
 const FIRST = { ...ONE_BY_ONE, sequence: { groupOrder: 0 } } as const;
-const TOGETHER = { maxWorkers, sequence: { groupOrder: 1 } } as const;
-const UNDER_LOAD = { maxWorkers, sequence: { groupOrder: 2 } } as const;
-const TIMED = { maxWorkers, sequence: { groupOrder: 3 } } as const;
-const ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 4 } } as const;
-const DEEP_ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 5 } } as const;
+const TOGETHER = { maxWorkers: cores + 1, sequence: { groupOrder: 1 } } as const;
+const TIMED = { maxWorkers: cores + 2, sequence: { groupOrder: 2 } } as const;
+const ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 3 } } as const;
+const DEEP_ALONE = { ...ONE_BY_ONE, sequence: { groupOrder: 4 } } as const;
 
-/**
- * Their tests touch nothing of the process. A file takes the process of the one before it, with all
- * that is imported there: a third less of the processor.
- */
-const CORE = ['base', 'link', 'media', 'metrics', 'pipeline', 'webrtc', 'worker'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
 /**
  * Unit tests that take up to a minute and a half each, but hardly compute, or whose threads of the
  * lowest priority wait for a core.
@@ -59,6 +51,8 @@ const WAITING = [
   'front/videos/static-video-service',
   'talk/provider-sockets',
 ].map((name) => `test/${name}.test.ts`);
+/** Face creation and video: they compute, whatever the time. */
+const JOBS = 'test/jobs/**/*.test.ts';
 /** They measure time, although without a server. */
 const TIMED_THREADS = ['pipeline/wav2lip/neighbours', 'talk/conversation'].map(
   (name) => `test/${name}.test.ts`,
@@ -91,6 +85,7 @@ const STRICT = ['bad-network', 'browser-media', 'frame-loop', 'pixels-against-ph
  */
 const DEEP = [
   'bench/front',
+  'bench/load',
   'bench/long',
   'bench/network',
   'native/races',
@@ -113,36 +108,31 @@ export default defineConfig({
         test: {
           ...shared,
           ...TOGETHER,
-          name: 'core',
-          include: CORE,
-          exclude: [...TIMED_THREADS, ...DEEP],
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: [
+            ...WAITING,
+            ...TIMED_THREADS,
+            ...DEEP,
+            JOBS,
+            'test/scenarios/**',
+            'test/bench/**',
+          ],
+          // A file takes the process of the one before it, with all that is imported and compiled
+          // there: a fifth less of the processor.
           isolate: false,
           retry: 0,
         },
       },
       {
-        test: {
-          ...shared,
-          ...TOGETHER,
-          name: 'unit',
-          include: ['test/**/*.test.ts'],
-          exclude: [
-            ...CORE,
-            ...WAITING,
-            ...TIMED_THREADS,
-            ...DEEP,
-            'test/scenarios/**',
-            'test/bench/**',
-          ],
-          retry: 0,
-        },
+        test: { ...shared, ...FIRST, name: 'jobs', include: [JOBS], isolate: false, retry: 0 },
       },
       // What waits measures time, or waits for what is due by the clock: as in withBrowser.
       { test: { ...shared, ...FIRST, name: 'waiting', include: WAITING, retry: 1 } },
       {
         test: {
           ...shared,
-          ...UNDER_LOAD,
+          ...TIMED,
           name: 'bench',
           include: ['test/bench/**/*.test.ts'],
           exclude: DEEP,

@@ -20,7 +20,7 @@ const PROGRAMS = {
   keys: ['scripts/keys.ts'],
   data: ['scripts/data.ts'],
   format: ['scripts/format.mjs'],
-  'test:watch': [VITEST, 'watch', '--project', 'core', '--project', 'unit'],
+  'test:watch': [VITEST, 'watch', '--project', 'unit', '--project', 'jobs'],
   coverage: ['test/coverage.ts'],
   'eval:speech': ['bench/eval-speech.ts'],
   'faces:sheet': ['scripts/faces-sheet.ts'],
@@ -72,6 +72,15 @@ const NEEDS_TEST_PACKAGES = [
 ];
 
 /**
+ * Static checks have a third of the share of tests, so that they are over before those that measure
+ * time. Tests that only compute take what nobody else wants.
+ */
+const [LOW, LOWEST] = [5, 19];
+
+/** Test projects that `npm test` runs beside the others. */
+const BESIDE = ['waiting', 'jobs'];
+
+/**
  * The steps of `npm test`: all tests, and static checks in the time that the tests leave.
  * With arguments: only the test files whose path contains one of them.
  */
@@ -79,13 +88,19 @@ function testSteps(filters) {
   if (filters.length > 0) {
     return [[step('tests', VITEST, 'run', ...filters)]];
   }
-  const tests = [step('tests', VITEST, 'run', '--project', '!deep', '--project', '!waiting')];
-  const waiting = [step('waiting tests', VITEST, 'run', '--project', 'waiting')];
-  const beside = [...CHECKS.typecheck.flat(), ...LINT];
+  const others = ['deep', ...BESIDE].flatMap((name) => ['--project', `!${name}`]);
+  const [waiting, jobs] = BESIDE.map((name) => ({
+    ...step(`${name} tests`, VITEST, 'run', '--project', name),
+    isBackground: true,
+  }));
+  const checks = [...CHECKS.typecheck.flat(), ...LINT];
   return [
-    tests,
-    waiting.map((one) => ({ ...one, isBackground: true })),
-    beside.map((one) => ({ ...one, isBackground: true, hasLowPriority: true })),
+    [step('tests', VITEST, 'run', ...others)],
+    [waiting],
+    [
+      ...checks.map((one) => ({ ...one, isBackground: true, niceness: LOW })),
+      { ...jobs, niceness: LOWEST },
+    ],
   ];
 }
 

@@ -14,7 +14,7 @@ const TAIL_LINES = 80;
  * @property {string} name
  * @property {readonly string[]} args program and arguments for Node
  * @property {boolean} [isBackground] what it writes comes at its end
- * @property {boolean} [hasLowPriority]
+ * @property {number} [niceness] of the process, 0 to 19; 0 is normal
  *
  * @typedef {object} Context
  * @property {string} cwd
@@ -22,12 +22,6 @@ const TAIL_LINES = 80;
  * @property {string} node the executable
  * @property {(text: string) => void} print
  */
-
-/**
- * Niceness of steps of low priority: a third of the share of the others, so that they are over
- * before the tests that measure time.
- */
-const NICE = '5';
 
 /** How often the output of a running step is looked at. */
 const POLL_MS = 100;
@@ -73,13 +67,11 @@ class OutputFile {
  * @param {Context & { streams: boolean, isOnly: boolean }} context
  * @returns {Promise<{ isFine: boolean, tail: string }>}
  */
-async function runStep(
-  { name, args, hasLowPriority = false },
-  { cwd, env, node, streams, isOnly, print },
-) {
+async function runStep({ name, args, niceness = 0 }, { cwd, env, node, streams, isOnly, print }) {
   const startMs = Date.now();
   const output = new OutputFile();
-  const [program, ...rest] = hasLowPriority ? ['nice', '-n', NICE, node, ...args] : [node, ...args];
+  const nice = niceness > 0 ? ['nice', '-n', String(niceness)] : [];
+  const [program, ...rest] = [...nice, node, ...args];
   const child = spawn(program, rest, {
     cwd,
     // A file is not a terminal: without this the colours would be lost.

@@ -128,7 +128,7 @@ const args = process.argv.slice(2);
 const projects =
   args.length > 0
     ? args
-    : ['core', 'unit', 'waiting', 'functional', 'scenarios', 'alone', 'deep'].flatMap((name) => [
+    : ['unit', 'jobs', 'waiting', 'functional', 'scenarios', 'alone', 'deep'].flatMap((name) => [
         '--project',
         name,
       ]);

@@ -8,35 +8,29 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * that compute.
  */
 const LONGEST = [
-  'jobs/face/create-face',
   'scenarios/page',
-  'scenarios/page-inputs',
-  'jobs/face/create-face-mouth',
   'scenarios/client',
   'scenarios/refused-peer', // waits
-  'scenarios/cluster',
-  'jobs/face/create-face-eyes',
   'scenarios/chromium',
   'ops/live-prometheus',
   'scenarios/docs-page',
   'scenarios/examples',
   'scenarios/split-session',
   'scenarios/failures',
-  'jobs/video/render-video',
-  'scenarios/wav2lip',
-  'talk/conversation', // waits
-  'jobs/face/portrait-quality',
   'scenarios/room-page',
-  'bench/load',
-  'bench/scenarios',
-  'bench/figures',
-  'scenarios/static-video',
+  'talk/conversation', // waits
   'scenarios/browser-commands',
   'scenarios/livekit-room',
-  'scenarios/bad-network',
-  'scenarios/conversation', // not while three servers and browsers start at once
+  'scenarios/cluster',
+  'scenarios/page-inputs',
   'scenarios/media-clock',
+  'bench/scenarios',
+  'scenarios/conversation', // not while three servers and browsers start at once
+  'scenarios/static-video',
+  'scenarios/wav2lip',
   'pipeline/wav2lip/neighbours',
+  'bench/figures',
+  'scenarios/bad-network',
 ].map((name) => path.resolve(import.meta.dirname, `${name}.test.ts`));
 
 const rankOf = ({ moduleId }: TestSpecification): number => {

@@ -1,5 +1,5 @@
-// A vitest reporter that names every retried test in a warning, and ends with the failed tests, each
-// with its message, and the counts in one plain line.
+// A vitest reporter that names every retried test in a warning, with what failed at first, and ends
+// with the failed tests, each with its message, and the counts in one plain line.
 import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
 
@@ -27,9 +27,9 @@ export default class SummaryReporter implements Reporter {
     }
     const retries = test.diagnostic()?.retryCount ?? 0;
     if (retries > 0) {
-      this.#retried.push(
-        `${test.module.relativeModuleId} > ${test.fullName} (${state} after ${retries} retry)`,
-      );
+      const name = `${test.module.relativeModuleId} > ${test.fullName}`;
+      const why = (errors ?? []).map(oneError).join('; ');
+      this.#retried.push(`${name} (${state} after ${retries} retry): ${why}`);
     }
   }
 

@@ -17,7 +17,7 @@ interface Step {
   name: string;
   args: string[];
   isBackground?: boolean;
-  hasLowPriority?: boolean;
+  niceness?: number;
 }
 
 const step = (name: string, script: string): Step => ({ name, args: ['-e', script] });
@@ -69,7 +69,7 @@ test('a step may have a low priority, and its lines come at its end in the backg
   const priority = 'console.log(os.getPriority());';
   const { code, text } = await run([
     [step('tests', priority)],
-    [{ ...step('checks', priority + talk('checked')), isBackground: true, hasLowPriority: true }],
+    [{ ...step('checks', priority + talk('checked')), isBackground: true, niceness: 5 }],
     [{ ...step('waiting', priority + talk('waited')), isBackground: true }],
   ]);
   assert.equal(code, 0);
