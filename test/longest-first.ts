@@ -20,11 +20,11 @@ const LONGEST = [
   'scenarios/room-page',
   'talk/conversation', // waits
   'scenarios/browser-commands',
+  'scenarios/media-clock',
+  'bench/scenarios', // before those that start several servers: conversations are timed
   'scenarios/livekit-room',
   'scenarios/cluster',
   'scenarios/page-inputs',
-  'scenarios/media-clock',
-  'bench/scenarios',
   'scenarios/conversation', // not while three servers and browsers start at once
   'scenarios/static-video',
   'scenarios/wav2lip',
