@@ -180,9 +180,13 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
     assert.deepEqual(items, said);
     assert.ok(LONG.startsWith(cut!.text) && cut!.text.length < LONG.length / 2, cut!.text);
     assert.match(cut!.text, /mountains/);
-    // The model is told what was heard, and not what was written.
+    // The model is told what was heard, and not what was written. On a busy machine the end of the
+    // turn may come so late that the model is asked to go on before, in vain.
+    const told = providers.chats
+      .map(({ messages }) => messages)
+      .findLast((messages) => messages.at(-1)!.content === said.at(-2)!.text);
     assert.deepEqual(
-      providers.chats.at(-1)!.messages.slice(1),
+      told?.slice(1),
       said.slice(0, -1).map(({ role, text }) => ({ role, content: text })),
     );
   });
