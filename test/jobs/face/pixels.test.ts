@@ -236,8 +236,9 @@ test('a moustache that looks like skin where light falls on it is kept on both s
   const noseY = frame.local(landmarks, [NOSE_BASE])[0]!.y;
   const upperLip = frame.local(landmarks, [UPPER_OUTER[5]])[0]!.y;
   const middle = (noseY + upperLip) / 2;
-  // Contrast of hairs in the light, right of the middle; `isDark` says what lies left of it.
-  const keptOf = (isDark: boolean): number => {
+  // Contrast of hairs in the light, right of the middle in half widths of the mouth; `isDark` says
+  // what lies left of it.
+  const keptOf = (isDark: boolean, right = 0.3): number => {
     const image = rgbImage(512, 512);
     for (let i = 0; i < 512 * 512; i++) {
       const [x, y] = [i % 512, i >> 9];
@@ -249,7 +250,7 @@ test('a moustache that looks like skin where light falls on it is kept on both s
     }
     const contrast = (): number => {
       const lumas = Array.from({ length: 24 }, (_, k) => {
-        const at = { x: frame.x + 0.3 * halfWidth + k, y: frame.y + middle };
+        const at = { x: frame.x + right * halfWidth + k, y: frame.y + middle };
         return lumaAt(image, Math.round(at.y) * 512 + Math.round(at.x));
       });
       return Math.max(...lumas) - Math.min(...lumas);
@@ -258,7 +259,8 @@ test('a moustache that looks like skin where light falls on it is kept on both s
     softenFolds(image, landmarks, 1);
     return contrast() / before;
   };
-  const [shaven, moustache] = [keptOf(false), keptOf(true)];
+  const [shaven, moustache, end] = [keptOf(false), keptOf(true), keptOf(true, 0.55)];
   assert.ok(shaven < 0.8, `${shaven} of the contrast of bare skin`);
   assert.ok(moustache > 0.95, `${moustache} of the contrast of a moustache`);
+  assert.ok(end > 0.95, `${end} of that at its end: it does not shrink to its middle`);
 });

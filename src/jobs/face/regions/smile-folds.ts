@@ -271,7 +271,7 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
   const bare = plane(width, height);
   const skin = plane(width, height);
   const luma = plane(width, height);
-  const above = plane(width, height);
+  const between = plane(width, height);
   // Between nose and lips, on the left and on the right: skin, and all that there is.
   const sides = [
     { skin: 0, all: 1e-3 },
@@ -302,16 +302,15 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
     const chin =
       besideLips * smoothstep(0.1 * halfWidth, 0.4 * halfWidth, v) * smoothstep(1.4, 1, r);
     const isAbove = smoothstep(0.1 * halfWidth, -0.1 * halfWidth, v);
-    const isBetween =
+    between.data[i] =
       besideLips *
       besideNose *
       isAbove *
       smoothstep(noseY, noseY + 0.2 * halfWidth, v) *
       smoothstep(1.1, 0.8, r);
     const side = sides[u < 0 ? 0 : 1]!;
-    above.data[i] = skin.data[i]! * isBetween;
-    side.skin += above.data[i]!;
-    side.all += isBetween;
+    side.skin += skin.data[i]! * between.data[i]!;
+    side.all += between.data[i]!;
     hued.data[i] = CHIN.hue * chin;
     region.data[i] =
       within.data[i]! *
@@ -335,9 +334,10 @@ function surroundings(image: RgbImage, points: Landmarks, frame: MouthFrame): Su
   const known = blur(bare, 0.04 * faceHeight);
   for (let i = 0; i < region.data.length; i++) {
     const isSkin = smoothstep(...SKIN_SHARE, share.data[i]! / Math.max(0.05, known.data[i]!));
-    const between = shaven * above.data[i]!;
-    region.data[i] = isSkin * Math.max(region.data[i]!, ABOVE.form * between);
-    hued.data[i] = isSkin * Math.max(hued.data[i]!, ABOVE.hue * between);
+    const moustache = (1 - shaven) * between.data[i]!;
+    const bareLip = shaven * skin.data[i]! * between.data[i]!;
+    region.data[i] = isSkin * Math.max((1 - moustache) * region.data[i]!, ABOVE.form * bareLip);
+    hued.data[i] = isSkin * Math.max(hued.data[i]!, ABOVE.hue * bareLip);
   }
   return { box: inside, region: blur(region, 1.5), hued: blur(hued, 3), bare, skin, luma };
 }
