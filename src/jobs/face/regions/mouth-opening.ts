@@ -176,7 +176,7 @@ function hasTeethAbove(image: RgbImage, points: Landmarks): boolean {
 }
 
 /** The colours at STEPS places from one point to another. */
-const labsAlong = (image: RgbImage, from: Point, to: Point): Lab[] =>
+export const labsAlong = (image: RgbImage, from: Point, to: Point): Lab[] =>
   Array.from({ length: STEPS }, (_, step) => {
     const share = (step + 0.5) / STEPS;
     const x = clamp(Math.floor(from.x + share * (to.x - from.x)), 0, image.width - 1);
@@ -207,10 +207,10 @@ function lightBand(image: RgbImage, points: Landmarks): number {
   );
 }
 /** Places along the outlines of the lips in the middle of the mouth, and steps across each. */
-const MIDDLE = [3, 4, 5, 6, 7];
+export const MIDDLE = [3, 4, 5, 6, 7];
 const STEPS = 12;
 
-const middle = (labs: readonly Lab[]): Lab => ({
+export const middle = (labs: readonly Lab[]): Lab => ({
   l: median(labs.map(({ l }) => l)),
   a: median(labs.map(({ a }) => a)),
   b: median(labs.map(({ b }) => b)),

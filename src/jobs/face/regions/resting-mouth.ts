@@ -29,6 +29,7 @@ import { drawLipShadows } from './lip-shadows.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
 import type { Rgb } from '../imaging/patch.ts';
+import { withTeethFound } from './teeth-as-lip.ts';
 import { completeUpperLip, lowerLip } from './upper-lip.ts';
 
 /** The portrait at rest, and what its mouth was like before. */
@@ -55,7 +56,8 @@ export interface RestingMouth {
  * Closes the mouth of a cropped head.
  * @param sharpness below 1 the crop was enlarged or is blurred, and what is drawn must be as soft
  */
-export function restMouth(image: RgbImage, found: Landmarks, sharpness = 1): RestingMouth {
+export function restMouth(image: RgbImage, given: Landmarks, sharpness = 1): RestingMouth {
+  const found = withTeethFound(image, given);
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
   const [upper, lower] = frame.local(found, INNER_MIDDLES);
