@@ -125,7 +125,15 @@ export default defineConfig({
         },
       },
       {
-        test: { ...shared, ...FIRST, name: 'jobs', include: [JOBS], isolate: false, retry: 0 },
+        test: {
+          ...shared,
+          ...FIRST,
+          name: 'jobs',
+          include: [JOBS],
+          isolate: false,
+          retry: 0,
+          testTimeout: 600_000, // they may wait long for a core
+        },
       },
       // What waits measures time, or waits for what is due by the clock: as in withBrowser.
       { test: { ...shared, ...FIRST, name: 'waiting', include: WAITING, retry: 1 } },

@@ -49,6 +49,12 @@ export function shortestMs(work: () => unknown, runs = 20, giveUpMs = 1000): num
   return shortest;
 }
 
+/** Milliseconds of the processor that this process has used, on all its threads. */
+export function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 /** Whether milliseconds of the processor are under a limit, or would be on a machine as it was set on. */
 export const isWithin = (tookMs: number, limitMs: number): boolean =>
   tookMs < limitMs || tookMs < limitMs * slowness();
