@@ -14,7 +14,8 @@ import {
 } from '../detect/landmarks.ts';
 import type { MouthFrame } from './mouth-frame.ts';
 
-const at = (points: Landmarks, index: number): Point => ({
+/** Where a landmark is. */
+export const at = (points: Landmarks, index: number): Point => ({
   x: px(points, index),
   y: py(points, index),
 });

@@ -6,12 +6,10 @@ import {
   LOWER_INNER,
   LOWER_OUTER,
   type Landmarks,
-  px,
-  py,
   UPPER_INNER,
   UPPER_OUTER,
 } from '../detect/landmarks.ts';
-import { labsAlong, MIDDLE, middle } from './mouth-opening.ts';
+import { at, labsAlong, MIDDLE, middle } from './mouth-opening.ts';
 
 /**
  * Teeth against the lower lip and the moustache: how much lighter (L*) and less red (a*) than the lip
@@ -44,12 +42,12 @@ export function withTeethFound(image: RgbImage, points: Landmarks): Landmarks {
 
 /** Whether what lies at place `k` between the contours of the upper lip is a tooth. */
 function isTooth(image: RgbImage, points: Landmarks, k: number): boolean {
-  const at = (index: number) => ({ x: px(points, index), y: py(points, index) });
-  const [outer, inner] = [at(UPPER_OUTER[k]!), at(UPPER_INNER[k]!)];
+  const [outer, inner] = [at(points, UPPER_OUTER[k]!), at(points, UPPER_INNER[k]!)];
   const above = { x: 2 * outer.x - inner.x, y: 2 * outer.y - inner.y };
   const upper = labsAlong(image, outer, inner);
   const [tooth, hair] = [middle(upper), labsAlong(image, above, outer).map(({ l }) => l)];
-  const lip = middle(labsAlong(image, at(LOWER_INNER[k]!), at(LOWER_OUTER[k]!)).slice(2, 8));
+  const [from, to] = [at(points, LOWER_INNER[k]!), at(points, LOWER_OUTER[k]!)];
+  const lip = middle(labsAlong(image, from, to).slice(2, 8));
   const lights = upper.map(({ l }) => l);
   return (
     tooth.l - lip.l > TEETH.lighter &&
