@@ -2,6 +2,7 @@
 #include "core/face_grey.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace mouthpiece::face {
 
@@ -53,6 +54,39 @@ Grey mean(const Grey& in, int radius) {
     line(across.data.data() + x, out.data.data() + x, in.height, width);
   }
   return out;
+}
+
+void blur(Grey& plane, float sigma) {
+  const int reach = int(std::ceil(BLUR_REACH * sigma)), width = plane.width, height = plane.height;
+  std::vector<float> weights;
+  float mass = 0;
+  for (int k = -reach; k <= reach; k++) {
+    weights.push_back(std::exp(-float(k * k) / (2 * sigma * sigma)));
+    mass += weights.back();
+  }
+  std::vector<float> across(plane.data.size(), 0.f);
+  const auto add = [](float weight, const float* from, float* to, int count) {
+    for (int i = 0; i < count; i++) {
+      to[i] += weight * from[i];
+    }
+  };
+  for (int k = -reach; k <= reach; k++) {
+    const float weight = weights[size_t(k + reach)] / mass;
+    const int before = std::max(0, -k), count = width - std::abs(k);
+    for (int y = 0; y < height && count > 0; y++) {
+      const size_t row = size_t(y) * size_t(width) + size_t(before);
+      add(weight, plane.data.data() + row + k, across.data() + row, count);
+    }
+  }
+  std::fill(plane.data.begin(), plane.data.end(), 0.f);
+  for (int k = -reach; k <= reach; k++) {
+    const float weight = weights[size_t(k + reach)] / mass;
+    const int before = std::max(0, -k), count = height - std::abs(k);
+    if (count > 0) {
+      const size_t to = size_t(before) * size_t(width), from = size_t(before + k) * size_t(width);
+      add(weight, across.data() + from, plane.data.data() + to, count * width);
+    }
+  }
 }
 
 }  // namespace mouthpiece::face

@@ -48,7 +48,7 @@ class Builder {
   Model build() {
     frame();
     contours();
-    model_.softness = softness_of(model_);
+    measure_softness(model_);
     model_.grade = measure_grade(model_);
     sharpen();
     box();

@@ -119,7 +119,8 @@ struct Model {
   LocalFrame frame;
   float face_height = 1;  // bridge of the nose to the chin, pixels: the unit of most lengths
   Contours contours;
-  float softness = .35f;  // blur of drawn edges, pixels, to match the portrait's
+  // The portrait's blur, pixels: of edges as they are drawn, and what they are then blurred by.
+  float softness = .35f, blur = 0;
   Grade grade;
   Dentition dentition;
   Layer teeth_upper, teeth_lower;
@@ -188,8 +189,8 @@ Model build_model(const Asset& asset);
  * mouth's ends the result returns to the seam.
  */
 void level_seam(Contours& contours);
-/** Needs the frame and the face's height. @returns the portrait's blur, pixels */
-float softness_of(const Model& model);
+/** Sets the softness and the blur. Needs the frame and the face's height. */
+void measure_softness(Model& model);
 /** Sets the layers of the teeth. Needs the contours, the softness and the grade. */
 void build_teeth(Model& model);
 /** Sets the eyes: lid margins, areas, the closed lids' textures and the lashes' colour. */

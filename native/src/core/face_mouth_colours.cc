@@ -23,11 +23,6 @@ constexpr float UPPER_INSIDE = .54f, LOWER_INSIDE = .78f;
  * it is, as flesh is redder in its own shade.
  */
 constexpr float LIKE_LIPS = .6f, REDDER = 1.2f;
-/**
- * Rows of teeth and the dark beside them are a few pixels high: a blur of so many pixels begins to
- * mix them, and one of so many has mixed them.
- */
-constexpr std::array<float, 2> BLUR{2.4f, 3.2f};
 /** Where the lips' colour is taken, share of their thickness from the line between them. */
 constexpr float LIP_SAMPLE = .30f;
 
@@ -85,8 +80,7 @@ MouthInterior::MouthInterior(const Model& model)
       detail_(model.grade.drawn ? 0 : 1),
       fh_(model.face_height),
       seam_(model.contours.seam[size_t(model.contours.count / 2)]),
-      contrast_((235 - model.grade.black) / (235 - 16)),
-      blurred_(smoothstep(BLUR[0], BLUR[1], model.softness)) {
+      contrast_((235 - model.grade.black) / (235 - 16)) {
   const Contours& c = model.contours;
   for (int i = 0; i < c.count; i++) {
     wet_.push_back(wet_spots((c.left + float(i) - c.centre) / fh_));

@@ -115,11 +115,6 @@ constexpr float INSIDE_OPACITY = .85f;
 constexpr float LIP_WET = 38, LIP_WET_AT = .7f, LIP_WET_WIDTH = .22f, LIP_WET_ENDS = 2.2f,
                 WET_OPENING = .06f;
 constexpr std::array<float, 2> WET_SOFTNESS{.5f, .8f};
-/**
- * In a blurred portrait: how far dark parts rise to the light of the lip's inside, how far teeth
- * sink to it, and the share of its hue in that of both.
- */
-constexpr float GAPS_FILLED = .6f, TEETH_DIMMED = .15f, HUE_MIXED = .4f;
 /** How much higher a dropped jaw's openings show the insides of the upper and the lower lip. */
 constexpr float UPPER_TURNED = .011f, LOWER_TURNED = .016f;
 /**
@@ -320,14 +315,10 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
     const F4 from_line = (in_lower - LIP_WET_AT) / LIP_WET_WIDTH;
     c.y = mix(mix(c.y, upper_y, upper_alpha), lower_y, lower_alpha) +
           lip_shine * clamp01(1 - from_line * from_line);
-    const F4 missing = lower_y - c.y;
-    c.y +=
-        blurred_ * (GAPS_FILLED * max(missing, splat(0)) + TEETH_DIMMED * min(missing, splat(0)));
     c.y = graded(c.y, x, y);
   } else {
-    const F4 alpha = max(lower_alpha, splat(HUE_MIXED * blurred_));
-    c.u = mix(mix(c.u, splat(upper_inside_.u), upper_alpha), splat(lower_inside_.u), alpha);
-    c.v = mix(mix(c.v, splat(upper_inside_.v), upper_alpha), splat(lower_inside_.v), alpha);
+    c.u = mix(mix(c.u, splat(upper_inside_.u), upper_alpha), splat(lower_inside_.u), lower_alpha);
+    c.v = mix(mix(c.v, splat(upper_inside_.v), upper_alpha), splat(lower_inside_.v), lower_alpha);
   }
   return c;
 }

@@ -121,8 +121,7 @@ class MouthInterior {
   float tongue_front_;  // light on the tongue where it is brightest, share of its colour
   const float detail_;  // of the tongue and of what is wet: 1, and 0 in drawings
   float fh_, seam_;
-  float contrast_;       // of luma against the portrait's black, at most 1
-  const float blurred_;  // how much the portrait's blur mixes teeth, cavity and lips, 0 to 1
+  float contrast_;  // of luma against the portrait's black, at most 1
 
   /** What `prepare` derives from the articulation; lengths in pixels, light and opacity 0 to 1. */
   struct Frame {

@@ -233,8 +233,8 @@ Renderer::Box Renderer::mouth_box() const {
     }
   }
   const size_t k = model_.nearest((left + right) / 2, (top + bottom) / 2);
-  return grid_box(left + head_.x[k] - 3, top + head_.y[k] - 3, right + head_.x[k] + 3,
-                  bottom + head_.y[k] + 3);
+  const float margin = 3 + BLUR_REACH * model_.blur, dx = head_.x[k], dy = head_.y[k];
+  return grid_box(left + dx - margin, top + dy - margin, right + dx + margin, bottom + dy + margin);
 }
 
 /** Sets the strength of the relief and of the skin's light, and marks where they change. */

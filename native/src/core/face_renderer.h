@@ -1,12 +1,14 @@
 // The renderer of one session's face: draws each frame into the same picture and reports which
 // macroblocks changed.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "core/block_change.h"
 #include "core/face_eyes.h"
+#include "core/face_grey.h"
 #include "core/face_model.h"
 #include "core/face_mouth_interior.h"
 #include "core/face_mouth_shape.h"
@@ -152,7 +154,8 @@ class Renderer {
   void draw_blocks(std::span<const uint8_t> dirty, uint8_t* picture) const;
   void draw_mouth(Box box, uint8_t* picture);
   void draw_seam(Box box, uint8_t* picture);
-  void draw_cell(size_t k, const Target& upper, const Target& lower, const Target& out) const;
+  void draw_cell(int left, int top, const Target& upper, const Target& lower, const Target& out);
+  void add_blurred(Box box, uint8_t* picture);
   Seam seam_at(size_t k, F4 x, F4 y, float half) const;
   void draw_eye(const EyeOverlay& overlay, Box box, std::span<const uint8_t> dirty,
                 uint8_t* picture) const;
@@ -187,6 +190,7 @@ class Renderer {
   bool has_shifted_ = false;
   unsigned frame_ = 0;
   std::vector<uint8_t> by_upper_, by_lower_;
+  std::array<Grey, 3> added_;  // in a blurred portrait: what the mouth adds to the lips, Y, U and V
 };
 
 }  // namespace mouthpiece::face

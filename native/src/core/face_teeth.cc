@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/face_grey.h"
 #include "core/face_model.h"
 #include "core/face_mouth_interior.h"
 #include "core/face_vertices.h"
@@ -237,49 +238,22 @@ void blur(Layer& layer, float sigma) {
   if (sigma <= 0) {
     return;
   }
-  const int reach = int(std::ceil(2.5f * sigma));
-  std::vector<float> weights;
-  for (int k = -reach; k <= reach; k++) {
-    weights.push_back(std::exp(-float(k * k) / (2 * sigma * sigma)));
+  const size_t pixels = layer.yuva.size() / 4;
+  std::array<Grey, 4> planes;  // colours times opacity, and opacity
+  for (size_t c = 0; c < 4; c++) {
+    planes[c] = {layer.width, layer.height, std::vector<float>(pixels)};
+    for (size_t i = 0; i < pixels; i++) {
+      const float alpha = float(layer.yuva[4 * i + 3]) / 255;
+      planes[c].data[i] = c == 3 ? alpha : alpha * float(layer.yuva[4 * i + c]);
+    }
+    blur(planes[c], sigma);
   }
-  const size_t width = size_t(layer.width), height = size_t(layer.height);
-  std::vector<float> from(layer.yuva.size()), to(from.size());
-  for (size_t i = 0; i < from.size(); i += 4) {
-    const float alpha = float(layer.yuva[i + 3]) / 255;
+  for (size_t i = 0; i < pixels; i++) {
+    const float alpha = planes[3].data[i];
     for (size_t c = 0; c < 3; c++) {
-      from[i + c] = alpha * float(layer.yuva[i + c]);
+      layer.yuva[4 * i + c] = to_byte(planes[c].data[i] / std::max(alpha, 1e-3f));
     }
-    from[i + 3] = alpha;
-  }
-  // Across, then down.
-  for (const bool down : {false, true}) {
-    const int count = int(down ? height : width), step = int(down ? 4 * width : 4);
-    for (size_t line = 0; line < (down ? width : height); line++) {
-      const size_t start = line * (down ? 4 : 4 * width);
-      for (int at = 0; at < count; at++) {
-        std::array<float, 4> sum{};
-        float mass = 0;
-        for (int k = -reach; k <= reach; k++) {
-          const float weight = weights[size_t(k + reach)];
-          mass += weight;
-          if (at + k >= 0 && at + k < count) {
-            for (size_t c = 0; c < 4; c++) {
-              sum[c] += weight * from[start + size_t((at + k) * step) + c];
-            }
-          }
-        }
-        for (size_t c = 0; c < 4; c++) {
-          to[start + size_t(at * step) + c] = sum[c] / mass;
-        }
-      }
-    }
-    std::swap(from, to);
-  }
-  for (size_t i = 0; i < from.size(); i += 4) {
-    for (size_t c = 0; c < 3; c++) {
-      layer.yuva[i + c] = to_byte(from[i + c] / std::max(from[i + 3], 1e-3f));
-    }
-    layer.yuva[i + 3] = to_byte(255 * from[i + 3]);
+    layer.yuva[4 * i + 3] = to_byte(255 * alpha);
   }
 }
 

@@ -1,5 +1,6 @@
 // Closes and relaxes a smile: computes where each point of the lips and of the skin round them moves
 // when the lips meet and the corners sink, and warps the picture that way.
+import { SHARP_EDGE } from '../detect/exposure.ts';
 import { type Curve, curveThrough, type Point, tabulated } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { shadePixel } from '../imaging/flesh.ts';
@@ -384,8 +385,11 @@ export class SmileCloser {
    */
   drawSeam(image: RgbImage, softness: number, dark = 0): void {
     const { faceHeight } = this.#frame;
-    const thickness = (0.6 + 0.0025 * faceHeight + 0.6 * softness) * (1 + 0.4 * dark);
-    const strength = (0.36 + 0.45 * dark) / Math.sqrt(softness);
+    // A blur makes a line wider, and fainter by as much.
+    const sharp = 1.2 + 0.0025 * faceHeight;
+    const thickness = Math.hypot(sharp, SHARP_EDGE * Math.sqrt(softness ** 2 - 1));
+    const strength = (0.36 + 0.45 * dark) * (sharp / thickness);
+    const width = thickness * (1 + 0.4 * dark);
     const middle = (this.#left + this.#right) / 2;
     const half = ((this.#right - this.#left) / 2) * (1 - this.#narrow);
     for (let y = 0; y < image.height; y++) {
@@ -395,7 +399,7 @@ export class SmileCloser {
         if (r > 1.1) {
           continue;
         }
-        const distance = (v - this.#seam(u)) / thickness / (1 - 0.3 * r);
+        const distance = (v - this.#seam(u)) / width / (1 - 0.3 * r);
         if (Math.abs(distance) > 4) {
           continue;
         }
