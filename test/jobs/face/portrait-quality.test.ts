@@ -195,6 +195,15 @@ test('what is less surely a person than any portrait is refused', async () => {
   for (const confidence of [0.9995, 0.9973, 1 - 1.1e-4]) {
     refused({ confidence });
   }
+  // A drawn character is smooth and has warm skin. Fur is rough, or grey.
+  const drawn = { confidence: 0.98 };
+  const warm = flatFace(crop.points, [226, 158, 138], [180, 90, 90]);
+  const fur = { ...warm, data: warm.data.map((value, i) => value + (i % 7) * 6) };
+  check(drawn, { ...crop, image: warm });
+  refused(drawn, { ...crop, image: fur });
+  refused(drawn, { ...crop, image: warm, scale: 0.5 });
+  refused(drawn, { ...crop, image: pale });
+  refused({ confidence: 0.96 }, { ...crop, image: warm });
   const points = face.points.slice();
   const between = points[LEFT_EYE.inner * 3]! - points[RIGHT_EYE.inner * 3]!;
   points[LEFT_EYE.inner * 3]! -= 0.06 * between;
