@@ -47,7 +47,16 @@ int quantile(const std::array<int, 256>& counts, float share) {
 /** Share of the face's pixels whose mean colour counts as that of its darkest parts. */
 constexpr float DARKEST = .015f;
 
-/** Measures the darkest parts of the face: pupils, nostrils, lashes. */
+/**
+ * Luma of white paper at least, the share of a face that it is, and luma of ink at most: .02 of the
+ * face is darker. Faces of photographs and paintings have .57 of their pixels near one luma at
+ * most.
+ */
+constexpr int PAPER = 213, INK = 93;
+constexpr float PAPER_SHARE = .595f, INK_SHARE = .02f;
+
+/** Measures the darkest parts of the face: pupils, nostrils, lashes; and how much of it is white.
+ */
 void measure_black(const Model& model, Grade& grade) {
   const Asset& asset = model.asset;
   const Point nose = model.frame.to_picture(0, -.45f * model.face_height);
@@ -76,6 +85,12 @@ void measure_black(const Model& model, Grade& grade) {
   const float raised =
       std::clamp(.7f * (float(quantile(counts, .004f)) - 16), 0.f, std::max(0.f, most));
   grade.black = 16 + raised;
+  grade.line_art = tinted(asset) == 0 && quantile(face_counts, 1 - PAPER_SHARE) > PAPER &&
+                   quantile(face_counts, INK_SHARE) < INK;
+  if (grade.line_art) {
+    grade.black = float(quantile(face_counts, INK_SHARE));
+    grade.paper = float(quantile(face_counts, .5f));
+  }
   const int darkest = quantile(face_counts, DARKEST);
   float count = 0, luma = 0, u = 0, v = 0;
   for (const int pixel : face) {

@@ -122,6 +122,10 @@ constexpr float UPPER_TURNED = .011f, LOWER_TURNED = .016f;
  * edge: there they are up to so many times as high.
  */
 constexpr float STEEPEST_EDGE = 6;
+/** Thickness of the line round an opening that is drawn in ink, share of the face's height. */
+constexpr float INK_LINE = .008f;
+/** Opacity of teeth from which they are paper, and where they end. */
+constexpr std::array<float, 2> PAPER_TEETH{.35f, .65f};
 /** Share of their light that the lips' insides lose at the ends of the opening. */
 constexpr float DARK_ENDS = .4f;
 /** Four columns' values of a kind: from a vector per column to a vector per value. */
@@ -236,10 +240,27 @@ MouthInterior::Column MouthInterior::column_at(const Mouth& mouth, size_t i) con
   };
 }
 
+/** Of line art: the teeth are paper, all else is ink, and so is a line along the lips. */
+F4 MouthInterior::ink_at(F4 x, F4 y, F4 top, F4 bottom) const {
+  const auto teeth = [&](const Layer& layer, float shift) {
+    const BilinearTaps<4> at = sample_layer(layer, x, y - shift);
+    const F4 alpha = at.inside ? at(3) * (model_.teeth / 255) : splat(0);
+    return smoothstep(splat(PAPER_TEETH[0]), splat(PAPER_TEETH[1]), alpha);
+  };
+  const F4 white = max(teeth(model_.teeth_upper, frame_.upper_shift),
+                       teeth(model_.teeth_lower, frame_.lower_shift)),
+           line = clamp01(1 + INK_LINE * fh_ - min(y - top, bottom - y));
+  const Grade& grade = model_.grade;
+  return grade.black + (grade.paper - grade.black) * white * (1 - line);
+}
+
 template <Channels CHANNELS>
 MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) const {
   const Contours& contours = model_.contours;
   const Frame& f = frame_;
+  if (model_.grade.line_art) {
+    return {ink_at(x, y, top, bottom), splat(128), splat(128)};
+  }
   const I4 nearest = to_int(x - contours.left + .5f);
   const Column* columns[LANES];
   for (int lane = 0; lane < LANES; lane++) {

@@ -104,6 +104,7 @@ class MouthInterior {
   void sample_lips();
   Column column_at(const Mouth& mouth, size_t i) const;
 
+  F4 ink_at(F4 x, F4 y, F4 top, F4 bottom) const;
   /** Lets luma share the portrait's darkest tone and its grain. */
   F4 graded(F4 luma, F4 x, F4 y) const;
 

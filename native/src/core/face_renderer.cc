@@ -239,6 +239,9 @@ Renderer::Box Renderer::mouth_box() const {
 
 /** Sets the strength of the relief and of the skin's light, and marks where they change. */
 void Renderer::update_relief(std::span<uint8_t> dirty) {
+  if (model_.grade.line_art) {
+    return;
+  }
   const Articulation& a = mouth_.now;
   const float bare =
       std::max({3 * (std::max(a.jaw, a.open) - .2f) * (1 - .35f * a.wide), 2.2f * a.round,

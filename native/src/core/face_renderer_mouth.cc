@@ -198,7 +198,7 @@ Renderer::Seam Renderer::seam_at(size_t k, F4 x, F4 y, float half) const {
   seam.side = clamp01((seam.y - middle) / (1 + 2.5f * model_.blur) + .5f);
   seam.cover = edges.cover(seam.y, half);
   const float fh = model_.face_height;
-  if (mouth_.aperture > 0) {
+  if (mouth_.aperture > 0 && !model_.grade.line_art) {
     const auto now = [this](const ByRounding& of) { return mix(of[0], of[1], mouth_.touching); };
     const F4 above = clamp01(1 - max(edges.top - seam.y, splat(0)) / (now(UPPER_MARGIN) * fh)),
              below = clamp01(1 - max(seam.y - edges.bottom, splat(0)) / (now(LOWER_MARGIN) * fh)),

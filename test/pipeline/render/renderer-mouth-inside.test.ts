@@ -346,4 +346,31 @@ describe('the inside of the mouth', () => {
     const [before, blue] = [inside(128), inside(240)];
     assert.ok(blue <= before + 2, `u ${blue} before a blue wall, ${before} before a grey one`);
   });
+
+  test('of line art it is ink and paper, with a line along the lips', () => {
+    const { neutral } = syntheticParts();
+    const [ink, paper] = [20, 235];
+    for (let i = 0; i < PIXELS; i++) {
+      neutral[i] = i % 60 < 4 ? ink : paper;
+    }
+    neutral.fill(128, PIXELS);
+    const grey = [40, 128, 128] as const;
+    const canvas = new Canvas(
+      new native.FaceAsset(
+        syntheticAsset({
+          neutral,
+          tints: { cavity: grey, gums: grey, tongue: [90, 128, 128], teeth: [200, 128, 128] },
+        }),
+      ),
+    );
+    const { picture } = canvas.show(VISEMES.eh);
+    // Down the middle: the lip, a line, the teeth, the dark behind them.
+    const column = Array.from({ length: 60 }, (_, i) => picture[(300 + i) * SIZE + 256]!);
+    const first = column.findIndex((luma) => luma < 60);
+    const teeth = column.findIndex((luma, i) => i > first && luma > 200);
+    const behind = column.findIndex((luma, i) => i > teeth && luma < 60);
+    assert.ok(first >= 0 && teeth > first && behind > teeth, column.join(' '));
+    const between = column.filter((luma) => luma > 70 && luma < 200).length;
+    assert.ok(between <= 10, column.join(' '));
+  });
 });

@@ -21,6 +21,7 @@ import {
   RIGHT_EYE,
   RIGHT_SIDE,
 } from './landmarks.ts';
+import { isLineArt } from './line-art.ts';
 import { isMouthCovered, mouthHeight, mouthOpening } from './mouth-evidence.ts';
 
 /** The face to animate, and problems with the picture as a whole. */
@@ -207,7 +208,10 @@ const SCREAM = 0.285;
  */
 export function checkCrop(crop: Crop): FaceWarning[] {
   const exposure = exposureOf(crop);
-  const { bright, clipped } = exposure;
+  const { bright } = exposure;
+  // Paper is white, and between lines nothing covers a mouth.
+  const isDrawn = isLineArt(crop.image, crop.points);
+  const clipped = isDrawn ? 0 : exposure.clipped;
   if (bright < TOO_DARK) {
     throw new FaceError('FACE_TOO_DARK');
   }
@@ -216,7 +220,7 @@ export function checkCrop(crop: Crop): FaceWarning[] {
   }
   const blur = edgeWidth(crop) * Math.min(1, crop.scale);
   const { covered, chin, tongue } = isMouthCovered(lit(crop, exposure));
-  if (covered) {
+  if (covered && !isDrawn) {
     const reasons: readonly [boolean, FaceErrorCode][] = [
       [clipped > MUCH_CLIPPED, 'FACE_OVEREXPOSED'],
       [mouthOpening(crop.points) > WIDE_OPEN, 'MOUTH_WIDE_OPEN'],

@@ -17,6 +17,7 @@ import {
   py,
   RIGHT_EYE,
 } from '../detect/landmarks.ts';
+import { isLineArt } from '../detect/line-art.ts';
 import { noiseSource } from '../imaging/noise.ts';
 import { MouthFrame } from './mouth-frame.ts';
 import { alongOpening, innerPolygon, isOpen, wholeOpening } from './mouth-opening.ts';
@@ -25,6 +26,7 @@ import { snapToMoustache } from './moustache.ts';
 import { colourLips, lipColours } from './lip-colour.ts';
 import { snapToCorners, snapToOutline } from './lip-outline.ts';
 import { clearLipRim } from './lip-rim.ts';
+import { closeDrawnMouth } from './drawn-mouth.ts';
 import { drawLipShadows } from './lip-shadows.ts';
 import { SmileCloser } from './smile-closer.ts';
 import { softenFolds } from './smile-folds.ts';
@@ -63,6 +65,9 @@ export function restMouth(image: RgbImage, given: Landmarks, sharpness = 1): Res
   const [upper, lower] = frame.local(found, INNER_MIDDLES);
   const gap = Math.max(0, lower!.y - upper!.y) / (2 * frame.halfWidth);
   const smile = smileOf(found, frame);
+  if (isLineArt(image, found)) {
+    return restLineArt(image, found, frame, { gap, smile, seen });
+  }
   if (!isOpen(image, found, seen, gap, sharpness)) {
     const points = snapToMoustache(image, snapToLipSeam(image, found, frame), frame);
     const relax = RELAX_CLOSED * smile;
@@ -108,6 +113,26 @@ export function restMouth(image: RgbImage, given: Landmarks, sharpness = 1): Res
     smile: Math.max(smile, 0.4),
     raised: smile,
   };
+}
+
+/** Gap of an open mouth in a drawing, widths of the mouth. Between closed lips lines have less. */
+const DRAWN_OPEN = 0.12;
+
+/** The same for a drawing in lines: it gets one line between the lips, and no shades. */
+function restLineArt(
+  image: RgbImage,
+  given: Landmarks,
+  frame: MouthFrame,
+  { gap, smile, seen }: { gap: number; smile: number; seen: Plane },
+): RestingMouth {
+  if (gap < DRAWN_OPEN) {
+    const points = snapToLipSeam(image, given, frame);
+    return { image, points, opening: undefined, gap, smile, raised: 0 };
+  }
+  const relax = Math.min(1, Math.max(gap / WIDE_GAP, smile));
+  const shape = { relax, smile, narrow: narrowing(widthOf(frame)) };
+  const closed = closeDrawnMouth(image, given, frame, shape);
+  return { ...closed, opening: seen, contour: seen, gap, smile: Math.max(smile, 0.4), raised: 0 };
 }
 
 /**
