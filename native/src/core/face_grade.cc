@@ -55,8 +55,7 @@ constexpr float DARKEST = .015f;
 constexpr int PAPER = 213, INK = 93;
 constexpr float PAPER_SHARE = .595f, INK_SHARE = .02f;
 
-/** Measures the darkest parts of the face: pupils, nostrils, lashes; and how much of it is white.
- */
+/** Measures the face's darkest parts (pupils, nostrils, lashes), and whether it is line art. */
 void measure_black(const Model& model, Grade& grade) {
   const Asset& asset = model.asset;
   const Point nose = model.frame.to_picture(0, -.45f * model.face_height);
