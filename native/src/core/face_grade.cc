@@ -171,6 +171,12 @@ float tinted(const Asset& asset) {
   return clamp01((float(gums.v) - 128) / std::max(1.f, float(gums.y) - 16) / RED_GUMS);
 }
 
+/**
+ * Noise of skin that is drawn, rendered or retouched, luma: a third of 45 drawings and paintings
+ * have less, and 5 of 73 photographs.
+ */
+constexpr float SMOOTH = .3f;
+
 Grade measure_grade(const Model& model) {
   Grade grade;
   measure_black(model, grade);
@@ -178,7 +184,7 @@ Grade measure_grade(const Model& model) {
   // Below this deviation noise is not seen; above it, it is skin's texture, which teeth do not
   // have.
   const float deviation = grain_of(model);
-  grade.drawn = deviation == 0;
+  grade.drawn = deviation < SMOOTH;
   make_grain(grade, deviation < .6f ? 0 : std::min(deviation, 4.f), model.softness);
   return grade;
 }

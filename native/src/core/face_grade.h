@@ -19,7 +19,7 @@ struct Grade {
   /** Chroma of that black: in coloured light and in prints it is not neutral. */
   float black_u = 128, black_v = 128;
   float age = 0;          // see face_age.h
-  bool drawn = false;     // most of the skin has one tone, as in drawings
+  bool drawn = false;     // the skin has hardly any noise, as in drawings
   bool line_art = false;  // dark lines on white paper, without shades: `black` is that of the lines
   float paper = 235;      // luma of that paper
   /** Noise as strong and as coarse as that of the skin, 1/8 of a luma step. */

@@ -79,6 +79,9 @@ constexpr float UPPER_FALL = 1.3f, LOWER_FALL = 1.9f, FALL_POWER = 2.3f;
 constexpr float LEVEL = .06f, BLUNT = .055f, FLAT = .10f, SQUARE = .06f, WIDER = .07f,
                 ASIDE = .012f, GAPS = .5f, LIGHT = .05f;
 
+/** In a drawing teeth are one row: shares of the gaps' depth and of the highlights that it has. */
+constexpr float DRAWN_GAPS = .35f, DRAWN_WET = .4f;
+
 /** @param px, py position in the mouth's coordinates */
 Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   const float age = model.grade.age;
@@ -112,16 +115,18 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
   }
   // Teeth touch in their middle. The gaps are deeper at the gum and where their corners are round.
   const float g = (1 - std::abs(u)) * half * side / row.line,
-              gap = (k < 2 ? .14f : .10f) + .06f * age +
-                    (k < 2 ? .18f : .10f) * smoothstep(.30f, 0, d) +
-                    .10f * smoothstep(.4f, .8f, away);
+              gap = (model.grade.drawn ? DRAWN_GAPS : 1) *
+                    ((k < 2 ? .14f : .10f) + .06f * age +
+                     (k < 2 ? .18f : .10f) * smoothstep(.30f, 0, d) +
+                     .10f * smoothstep(.4f, .8f, away));
   const Yuv t = model.asset.tints.teeth, q = model.asset.tints.gums;
   // A wet highlight down each tooth, clearest on one.
   const float shine = (u + .25f) / .30f, low = (d - .38f) / .26f,
               wet = (k == 0   ? (x < 0 ? .33f : .24f)
                      : k == 1 ? .15f
                               : .08f) *
-                    (1 - .4f * age) * (1 - .5f * smoothstep(WHITE[0], WHITE[1], float(t.y)));
+                    (model.grade.drawn ? DRAWN_WET : 1) * (1 - .4f * age) *
+                    (1 - .5f * smoothstep(WHITE[0], WHITE[1], float(t.y)));
   const float fall = std::exp(-(row.upper ? UPPER_FALL : LOWER_FALL) * std::pow(ax, FALL_POWER));
   const float shade =
       fall *

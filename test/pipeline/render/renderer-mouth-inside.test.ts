@@ -1,8 +1,9 @@
 // The inside of the mouth in the renderer's pictures: teeth, tongue and the dark behind them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import type { FaceTints } from '../../../src/media/face-asset.ts';
 import { native } from '../../../src/native/addon.ts';
-import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
+import { type Shape, VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
 
 const PIXELS = SIZE * SIZE;
@@ -191,31 +192,53 @@ describe('the inside of the mouth', () => {
     assert.ok(left.tongue < 0.88 * front.tongue && right.tongue < 0.88 * front.tongue, seen);
   });
 
-  test('the tongue has a relief, but in drawings, whose skin has one tone', () => {
+  describe('of drawings, whose skin has one tone', () => {
     const dark = [24, 128, INSIDE] as const;
-    const tints = { cavity: dark, gums: dark, tongue: [140, 128, INSIDE], teeth: dark } as const;
-    /** Mean step of luma beyond a slope's, along rows of the tongue. */
-    const rough = (isDrawn: boolean): number => {
+    /** A face with hardly any noise, or none: less than the mouth's inside would share. */
+    const shown = (isDrawn: boolean, tints: Partial<FaceTints>, shape: Shape): Uint8Array => {
       const { neutral } = syntheticParts();
       let state = 1;
       for (let i = 0; i < PIXELS; i++) {
         state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-        // Half a luma of noise is less than the mouth's inside would share.
         neutral[i] = 150 + (isDrawn ? 0 : state >>> 31);
       }
-      const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
-      const { picture } = canvas.show(VISEMES.aa);
+      const own = { cavity: dark, gums: dark, tongue: dark, teeth: dark, ...tints };
+      const asset = new native.FaceAsset(syntheticAsset({ neutral, tints: own }));
+      return new Canvas(asset).show(shape).picture;
+    };
+
+    /** Mean step of luma beyond a slope's, along some rows of the mouth's middle. */
+    const rough = (picture: Uint8Array, rows: readonly number[]): number => {
       let sum = 0;
-      for (let y = 328; y < 338; y++) {
+      for (const y of rows) {
         for (let x = 240; x < 272; x++) {
           const at = y * SIZE + x;
           sum += Math.abs(2 * picture[at]! - picture[at - 1]! - picture[at + 1]!);
         }
       }
-      return sum / 320;
+      return sum / (32 * rows.length);
     };
-    const [photographed, drawn] = [rough(false), rough(true)];
-    assert.ok(photographed > 1.5 * drawn, `${photographed}, ${drawn}`);
+
+    test('the tongue has no relief', () => {
+      const rows = Array.from({ length: 10 }, (_, i) => 328 + i);
+      const [photographed, drawn] = [false, true].map((isDrawn) =>
+        rough(shown(isDrawn, { tongue: [140, 128, INSIDE] }, VISEMES.aa), rows),
+      ) as [number, number];
+      assert.ok(photographed > 1.5 * drawn, `${photographed}, ${drawn}`);
+    });
+
+    test('teeth are one row with hardly a gap', () => {
+      const [photographed, drawn] = [false, true].map((isDrawn) => {
+        const picture = shown(isDrawn, { teeth: [220, 128, INSIDE] }, VISEMES.eh);
+        const rows = Array.from({ length: 60 }, (_, i) => 300 + i).filter((y) =>
+          picture.subarray(y * SIZE + 240, y * SIZE + 272).every((luma) => luma > 90),
+        );
+        const teeth = rows.filter((y) => picture[chroma(256, y)]! > 180);
+        assert.ok(teeth.length > 2);
+        return rough(picture, teeth);
+      }) as [number, number];
+      assert.ok(photographed > 1.5 * drawn, `${photographed}, ${drawn}`);
+    });
   });
 
   test('faces of other proportions have other teeth, as even and nearly as light', () => {
