@@ -11,6 +11,7 @@ import { decodeImage } from './imaging/decode.ts';
 import { withoutBars } from './imaging/letterbox.ts';
 import { exposureOf, lit, sharpnessOf } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
+import { isLineArt } from './detect/line-art.ts';
 import type { PersonSegmenter } from './detect/person-segmenter.ts';
 import { FaceError, type FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
@@ -79,9 +80,10 @@ export async function createFace(
     throw new FaceError('FACE_CUT_OFF');
   }
   const { crop, person } = await cropWithHair(source, face, isSquare(look), segmenter);
-  const warnings = [...faceWarnings, ...checkCrop(crop)];
+  const isDrawn = isLineArt(crop.image, crop.points);
+  const warnings = [...faceWarnings, ...checkCrop(crop, isDrawn)];
   checkPerson(face, crop);
-  const closed = restMouth(crop.image, crop.points, sharpnessOf(crop));
+  const closed = restMouth(crop.image, crop.points, sharpnessOf(crop), isDrawn);
   if (closed.opening) {
     warnings.push('MOUTH_OPEN');
   }

@@ -21,7 +21,6 @@ import {
   RIGHT_EYE,
   RIGHT_SIDE,
 } from './landmarks.ts';
-import { isLineArt } from './line-art.ts';
 import { isMouthCovered, mouthHeight, mouthOpening } from './mouth-evidence.ts';
 
 /** The face to animate, and problems with the picture as a whole. */
@@ -202,15 +201,15 @@ const SCREAM = 0.285;
 /**
  * Checks the cropped head: whether the mouth can be seen, and resolution, space, exposure and
  * sharpness.
+ * @param isDrawn whether it is line art
  * @returns warnings
  * @throws FaceError FACE_TOO_DARK, FACE_OVEREXPOSED, FACE_BLURRED, MOUTH_WIDE_OPEN, MOUTH_COVERED:
  * the first that explains why the mouth cannot be seen
  */
-export function checkCrop(crop: Crop): FaceWarning[] {
+export function checkCrop(crop: Crop, isDrawn: boolean): FaceWarning[] {
   const exposure = exposureOf(crop);
   const { bright } = exposure;
   // Paper is white, and between lines nothing covers a mouth.
-  const isDrawn = isLineArt(crop.image, crop.points);
   const clipped = isDrawn ? 0 : exposure.clipped;
   if (bright < TOO_DARK) {
     throw new FaceError('FACE_TOO_DARK');

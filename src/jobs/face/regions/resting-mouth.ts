@@ -57,15 +57,21 @@ export interface RestingMouth {
 /**
  * Closes the mouth of a cropped head.
  * @param sharpness below 1 the crop was enlarged or is blurred, and what is drawn must be as soft
+ * @param isDrawn whether it is line art
  */
-export function restMouth(image: RgbImage, given: Landmarks, sharpness = 1): RestingMouth {
+export function restMouth(
+  image: RgbImage,
+  given: Landmarks,
+  sharpness = 1,
+  isDrawn = isLineArt(image, given),
+): RestingMouth {
   const found = withTeethFound(image, given);
   const frame = new MouthFrame(found);
   const seen = polygonMask(image.width, image.height, innerPolygon(found));
   const [upper, lower] = frame.local(found, INNER_MIDDLES);
   const gap = Math.max(0, lower!.y - upper!.y) / (2 * frame.halfWidth);
   const smile = smileOf(found, frame);
-  if (isLineArt(image, found)) {
+  if (isDrawn) {
     return restLineArt(image, found, frame, { gap, smile, seen });
   }
   if (!isOpen(image, found, seen, gap, sharpness)) {
