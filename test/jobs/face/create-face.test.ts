@@ -258,6 +258,16 @@ test('refuses pictures that cannot be animated, with the reason', async () => {
     'stroke-width="3" fill="none"/>';
   await rejects(await drawnOver('ava', mask), 'MOUTH_COVERED');
   await rejects(await drawnOver('samuel', mask), 'MOUTH_COVERED');
+  // Lips are printed on the cloth, with a seam.
+  const printed =
+    '<path d="M452 622 Q490 596 516 606 Q542 596 580 622 Q516 676 452 622 Z" fill="#b03a3a"/>' +
+    '<path d="M456 622 Q516 632 576 622" stroke="#300" stroke-width="5" fill="none"/>';
+  for (const cloth of ['#e0b62e', '#7fb2d6', '#e9e9e6', '#1f2022']) {
+    await rejects(
+      await drawnOver('ava', `${mask.replace('#7fb2d6', cloth)}${printed}`),
+      'MOUTH_COVERED',
+    );
+  }
   await rejects(
     await drawnOver('mei', '<circle cx="520" cy="630" r="95" fill="#2b2b2e"/>'),
     'MOUTH_COVERED',

@@ -96,3 +96,14 @@ export const LEFT_SIDE = 234;
 export const RIGHT_SIDE = 454;
 /** Two landmarks on each cheek, the upper ones first. */
 export const CHEEKS = [50, 280, 205, 425] as const;
+/**
+ * Skin of the upper face, where masks, glasses and most beards do not reach: on the forehead and
+ * round the inner ends of the brows, and below the eyes.
+ */
+export const FOREHEAD_SKIN = [151, 69, 299, 108, 337, 9, 107, 336] as const;
+export const UNDER_EYES = [230, 450] as const;
+/** Outline of the cheeks, the skin round the lips and the chin, without the nose. */
+export const LOWER_FACE = [
+  117, 123, 147, 213, 192, 214, 210, 211, 32, 208, 199, 428, 262, 431, 430, 434, 416, 433, 376, 352,
+  346, 347, 330, 266, 425, 327, 2, 98, 205, 36, 101, 118,
+] as const;

@@ -1,6 +1,6 @@
 // What lies on the lips of a portrait: a hand of the skin's own colour, a finger at one side, or the
 // tongue.
-import { type Lab, labAt, median, quantile } from '../imaging/colour.ts';
+import { type Lab, labAt, medianColour, quantile } from '../imaging/colour.ts';
 import type { RgbImage } from '../imaging/image.ts';
 import { dilate, indicesAbove } from '../imaging/mask.ts';
 import { MouthFrame } from '../regions/mouth-frame.ts';
@@ -59,8 +59,8 @@ export function lipEvidence(
   const frame = new MouthFrame(points);
   const between = (a: readonly number[], b: readonly number[]): ReturnType<typeof outlineMask> =>
     outlineMask(image, points, [...a, ...b.toReversed()]);
-  const skin = typical(image, skinRoundLips(image, points, NEAR_LIPS));
-  const upper = typical(image, indicesAbove(between(UPPER_OUTER, UPPER_INNER), 0.8));
+  const skin = medianColour(image, skinRoundLips(image, points, NEAR_LIPS));
+  const upper = medianColour(image, indicesAbove(between(UPPER_OUTER, UPPER_INNER), 0.8));
   const lower = fifthsOf(image, points, frame);
   if (!skin || !upper || lower.length < 5) {
     return { none: false, grey: false, red: false, redMiddle: false, finger: false, tongue: false };
@@ -129,19 +129,6 @@ function fifthsOf(image: RgbImage, points: Landmarks, frame: MouthFrame): Lab[] 
   }));
   return [-0.6, -0.3, 0, 0.3, 0.6].flatMap((middle) => {
     const part = pixels.filter(({ x }) => Math.abs(x - middle) < 0.15).map(({ i }) => i);
-    return typical(image, part) ?? [];
+    return medianColour(image, part) ?? [];
   });
-}
-
-/** The median colour; undefined of no pixels. */
-function typical(image: RgbImage, indices: readonly number[]): Lab | undefined {
-  if (indices.length === 0) {
-    return undefined;
-  }
-  const labs = indices.map((i) => labAt(image, i));
-  return {
-    l: median(labs.map(({ l }) => l)),
-    a: median(labs.map(({ a }) => a)),
-    b: median(labs.map(({ b }) => b)),
-  };
 }

@@ -1,6 +1,6 @@
 // Whether the mouth of a portrait can be seen: how its lips differ from the skin, and how clear the
 // seam between them is.
-import { labAt, median } from '../imaging/colour.ts';
+import { labAt, median, medianColour, patchAt } from '../imaging/colour.ts';
 import type { Crop } from './crop.ts';
 import { curveThrough, type Point } from '../imaging/curve.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
@@ -243,29 +243,8 @@ function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): n
   return contrasts;
 }
 
-/** Indices of the pixels of a square round (x, y), clamped to the picture. */
-function patchAt({ width, height }: RgbImage, x: number, y: number, radius: number): number[] {
-  const found: number[] = [];
-  for (let dy = -radius; dy <= radius; dy++) {
-    for (let dx = -radius; dx <= radius; dx++) {
-      found.push(
-        clamp(Math.round(y) + dy, 0, height - 1) * width + clamp(Math.round(x) + dx, 0, width - 1),
-      );
-    }
-  }
-  return found;
-}
-
-/** Colour distance (CIE 1976) of the medians of two sets of pixels. */
+/** Colour distance (CIE 1976) of the medians of two sets of pixels; an empty set counts as black. */
 function colourDistance(image: RgbImage, a: readonly number[], b: readonly number[]): number {
-  const middle = (indices: readonly number[]): [number, number, number] => {
-    const labs = indices.map((i) => labAt(image, i));
-    return [
-      median(labs.map((lab) => lab.l)),
-      median(labs.map((lab) => lab.a)),
-      median(labs.map((lab) => lab.b)),
-    ];
-  };
-  const [p, q] = [middle(a), middle(b)];
-  return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
+  const [p, q] = [a, b].map((indices) => medianColour(image, indices) ?? { l: 0, a: 0, b: 0 });
+  return Math.hypot(p!.l - q!.l, p!.a - q!.a, p!.b - q!.b);
 }

@@ -21,6 +21,7 @@ import {
   RIGHT_EYE,
   RIGHT_SIDE,
 } from './landmarks.ts';
+import { isLowerFaceCovered } from './lower-face.ts';
 import { isMouthCovered, mouthHeight, mouthOpening } from './mouth-evidence.ts';
 
 /** The face to animate, and problems with the picture as a whole. */
@@ -216,6 +217,9 @@ export function checkCrop(crop: Crop, isDrawn: boolean): FaceWarning[] {
   }
   if (clipped > TOO_BRIGHT) {
     throw new FaceError('FACE_OVEREXPOSED');
+  }
+  if (!isDrawn && isLowerFaceCovered(crop)) {
+    throw new FaceError('MOUTH_COVERED');
   }
   const blur = edgeWidth(crop) * Math.min(1, crop.scale);
   const { covered, chin, tongue } = isMouthCovered(lit(crop, exposure));

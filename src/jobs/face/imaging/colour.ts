@@ -1,5 +1,5 @@
 // Colour measures that separate lips, teeth and skin, and quantiles of them.
-import type { RgbImage } from './image.ts';
+import { clamp, type RgbImage } from './image.ts';
 
 /** From an sRGB value 0..255 to linear light 0..1 (IEC 61966-2-1). */
 const LINEAR = Float32Array.from({ length: 256 }, (_, i) =>
@@ -79,3 +79,34 @@ export const median = (values: readonly number[] | Float32Array): number => quan
 /** The mean of numbers; NaN of none. */
 export const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
+
+/** The median of each channel of some pixels; undefined of none. */
+export function medianColour(image: RgbImage, indices: readonly number[]): Lab | undefined {
+  if (indices.length === 0) {
+    return undefined;
+  }
+  const labs = indices.map((i) => labAt(image, i));
+  return {
+    l: median(labs.map(({ l }) => l)),
+    a: median(labs.map(({ a }) => a)),
+    b: median(labs.map(({ b }) => b)),
+  };
+}
+
+/** Indices of the pixels of a square round (x, y), clamped to the picture. */
+export function patchAt(
+  { width, height }: RgbImage,
+  x: number,
+  y: number,
+  radius: number,
+): number[] {
+  const found: number[] = [];
+  for (let dy = -radius; dy <= radius; dy++) {
+    for (let dx = -radius; dx <= radius; dx++) {
+      found.push(
+        clamp(Math.round(y) + dy, 0, height - 1) * width + clamp(Math.round(x) + dx, 0, width - 1),
+      );
+    }
+  }
+  return found;
+}
