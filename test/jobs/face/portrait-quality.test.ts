@@ -7,7 +7,13 @@ import {
   type DetectedFace,
   FaceLandmarker,
 } from '../../../src/jobs/face/detect/face-landmarker.ts';
-import { LEFT_EYE, RIGHT_EYE } from '../../../src/jobs/face/detect/landmarks.ts';
+import {
+  CHIN,
+  LEFT_EYE,
+  LEFT_SIDE,
+  RIGHT_EYE,
+  RIGHT_SIDE,
+} from '../../../src/jobs/face/detect/landmarks.ts';
 import { cropFace } from '../../../src/jobs/face/detect/crop.ts';
 import { checkPerson } from '../../../src/jobs/face/detect/portrait-quality.ts';
 import { FACE_ERRORS, FaceError } from '../../../src/jobs/face/face-error.ts';
@@ -204,11 +210,23 @@ test('what is less surely a person than any portrait is refused', async () => {
   refused(drawn, { ...crop, image: warm, scale: 0.5 });
   refused(drawn, { ...crop, image: pale });
   refused({ confidence: 0.96 }, { ...crop, image: warm });
-  const points = face.points.slice();
-  const between = points[LEFT_EYE.inner * 3]! - points[RIGHT_EYE.inner * 3]!;
-  points[LEFT_EYE.inner * 3]! -= 0.06 * between;
-  points[RIGHT_EYE.inner * 3]! += 0.06 * between;
-  check({ points });
-  refused({ ...unsure, points });
+  // Round eyes, a wide face and a muzzle that stands out: a monkey. Each of them alone: a person.
+  const unit = crop.points[RIGHT_EYE.outer * 3]! - crop.points[LEFT_EYE.outer * 3]!;
+  const like = (...moves: readonly (readonly [number, 0 | 1 | 2, number])[]): typeof crop => {
+    const points = crop.points.slice();
+    for (const [index, axis, share] of moves) {
+      points[index * 3 + axis]! += share * unit;
+    }
+    return { ...crop, points };
+  };
+  const eyes = [LEFT_EYE, RIGHT_EYE].map(({ lower }) => [lower[3]!, 1, 0.035] as const);
+  const wide = [LEFT_SIDE, RIGHT_SIDE].map(
+    (index, k) => [index, 0, k === 0 ? -0.06 : 0.06] as const,
+  );
+  const muzzle = [[CHIN, 2, -0.3] as const];
+  for (const trait of [eyes, wide, muzzle]) {
+    check({}, like(...trait));
+  }
+  refused({}, like(...eyes, ...wide, ...muzzle));
   assert.match(FACE_ERRORS.FACE_UNCLEAR, /animals/);
 });

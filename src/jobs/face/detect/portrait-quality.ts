@@ -9,20 +9,10 @@ import { labAt, lumaAt, mean, median } from '../imaging/colour.ts';
 import type { RgbImage } from '../imaging/image.ts';
 import { indicesAbove } from '../imaging/mask.ts';
 import { lipEvidence } from './lip-evidence.ts';
-import {
-  CHIN,
-  FACE_OVAL,
-  FOREHEAD,
-  LEFT_EYE,
-  LEFT_SIDE,
-  px,
-  py,
-  pz,
-  RIGHT_EYE,
-  RIGHT_SIDE,
-} from './landmarks.ts';
+import { CHIN, FACE_OVAL, FOREHEAD, LEFT_SIDE, px, py, pz, RIGHT_SIDE } from './landmarks.ts';
 import { isLowerFaceCovered } from './lower-face.ts';
 import { isMouthCovered, mouthHeight, mouthOpening } from './mouth-evidence.ts';
+import { UNLIKE_PEOPLE, unlikePeople } from './proportions.ts';
 
 /** The face to animate, and problems with the picture as a whole. */
 export interface ChosenFace {
@@ -49,13 +39,6 @@ const LIPLESS_CONFIDENCE = 1 - 1e-5;
  */
 const DRAWN_CONFIDENCE = 1 - 3e-2;
 const DRAWN_SKIN = { redness: 14, roughness: 0.008, sharpness: 0.75 } as const;
-/** A monkey reached 1 - 7e-7. Below this score the eyes are looked at, too. */
-const SURE_CONFIDENCE = 1 - 3e-7;
-/**
- * Distance of the eyes' inner corners, share of that of the outer ones: 0.353 to 0.41 in people,
- * 0.345 in a monkey, 0.343 in a dog.
- */
-const MIN_INNER_CORNERS = 0.35;
 /** Least width of a face, pixels. Below 90 it looks soft and gets a warning. */
 const MIN_FACE_WIDTH = 64;
 /** Largest size of a second face, share of the first. Above it the choice is ambiguous. */
@@ -119,12 +102,10 @@ export function chooseFace(faces: readonly DetectedFace[], image: RgbImage): Cho
  * called after checkCrop, because a face behind a mask is not sure either.
  * @throws FaceError FACE_UNCLEAR
  */
-export function checkPerson({ confidence, points }: DetectedFace, crop: Crop): void {
-  const distance = (a: number, b: number): number =>
-    Math.hypot(px(points, a) - px(points, b), py(points, a) - py(points, b));
-  const inner = distance(LEFT_EYE.inner, RIGHT_EYE.inner);
-  const isClose = inner < MIN_INNER_CORNERS * distance(LEFT_EYE.outer, RIGHT_EYE.outer);
-  if (confidence < (isClose ? SURE_CONFIDENCE : leastConfidence(confidence, crop))) {
+export function checkPerson({ confidence }: DetectedFace, crop: Crop): void {
+  const least = leastConfidence(confidence, crop);
+  const isDrawn = least === DRAWN_CONFIDENCE;
+  if (confidence < least || (!isDrawn && unlikePeople(crop.points, confidence) > UNLIKE_PEOPLE)) {
     throw new FaceError('FACE_UNCLEAR');
   }
 }
