@@ -13,6 +13,7 @@ import { exposureOf, lit, sharpnessOf } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
 import { isLineArt } from './detect/line-art.ts';
 import type { PersonSegmenter } from './detect/person-segmenter.ts';
+import { mouthHeight } from './detect/mouth-evidence.ts';
 import { FaceError, type FaceWarning } from './face-error.ts';
 import { closedEye } from './regions/closed-eye.ts';
 import { isEyeClosed, isEyeHidden } from './regions/eye-state.ts';
@@ -136,7 +137,7 @@ export async function createFace(
     landmarks: pixelCentres(shown?.points(rest.points) ?? rest.points),
     matte: shown?.matte(matte.weight) ?? matte.weight,
     shoulders: shown?.shoulders(matte.shoulders) ?? matte.shoulders,
-    tints: mouthTints(lighting, teeth, lowerLip(rest.image, rest.points)),
+    tints: mouthTints(lighting, teeth, lowerLip(rest.image, rest.points), mouthHeight(crop.points)),
     limits: {
       round: 1 - 0.1 * rest.smile,
       open: 1 - 0.2 * rest.smile,

@@ -139,6 +139,25 @@ test('painted teeth are paler than the skin in any light, and no brighter than d
   assert.ok(shown[0] > 1.3 * 85, `luma ${shown[0]}`);
 });
 
+test('teeth of a mouth that is hardly open are freed from the shadow of the lip', () => {
+  const light = {
+    skin: [210, 170, 150] as Rgb,
+    white: [225, 222, 215] as Rgb,
+    colour: 1,
+    grain: 2,
+  };
+  const lip: Rgb = [120, 80, 80];
+  const lumaOf = (teeth: Rgb | undefined, height: number): number =>
+    mouthTints(light, teeth, lip, height).teeth[0];
+  const [shaded, pale]: Rgb[] = [
+    [165, 155, 145],
+    [250, 248, 240],
+  ];
+  assert.ok(lumaOf(shaded, 0.05) > 1.15 * lumaOf(shaded, 0.2), `${lumaOf(shaded, 0.05)}`);
+  assert.equal(lumaOf(pale, 0.05), lumaOf(pale, 0.2), 'teeth that are in the light stay');
+  assert.ok(lumaOf([200, 195, 185], 0.04) <= lumaOf(undefined, 1) + 1);
+});
+
 test('lips that are closed have two peaks, and end finely at the corners', async () => {
   // Drawn with one arch from corner to corner.
   const { parts } = await describeFace(
