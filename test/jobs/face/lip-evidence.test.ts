@@ -51,6 +51,23 @@ test('lips of one colour with hardly a seam, not red, are a mask or a microphone
   assert.ok(!covered([180, 80, 90], [150, 65, 74]), 'red lips with hardly a seam');
 });
 
+test('in small pictures, and between bare lips of the colour of skin, a seam is faint', () => {
+  const covered = (lip: Rgb, seam: Rgb, skin: Rgb, scale: number): boolean => {
+    const points = openedBy(syntheticParts().landmarks, 4);
+    const image = flatFace(points, lip, skin);
+    fill(image, points, [...UPPER_INNER, ...LOWER_INNER.toReversed()], seam);
+    return isMouthCovered({ image, points, scale }).covered;
+  };
+  const dark: Rgb = [104, 78, 66];
+  const brown: Rgb = [122, 88, 74];
+  assert.ok(covered(dark, [84, 63, 53], brown, 1), 'one thing in a large picture');
+  assert.ok(!covered(dark, [84, 63, 53], brown, 0.4), 'lips in a small one');
+  assert.ok(covered(dark, [94, 70, 59], brown, 0.4), 'one thing in a small one');
+  const skin: Rgb = [228, 184, 164];
+  assert.ok(!covered([234, 189, 168], [182, 147, 131], skin, 0.5), 'bare lips');
+  assert.ok(covered([234, 189, 168], [200, 161, 144], skin, 0.5), 'a hand');
+});
+
 test('a seam that is clear in the middle is seen, however clear it is beside a beard', () => {
   const covered = (middle: Rgb): boolean => {
     const points = openedBy(syntheticParts().landmarks, 10);

@@ -67,6 +67,8 @@ const CHIN_ALONE = 8;
  */
 const LIPS_APART = 20;
 const PARTLY_SEEN = 0.6;
+/** Where the seam is fainter than this everywhere, the picture is soft. */
+const SOFT_SEAM = 0.3;
 const UNSEEN = 0.15;
 /**
  * In the middle of lips that are bare a seam as clear as this is seen, however clear it is beside a
@@ -76,10 +78,13 @@ const SEEN = 0.5;
 /**
  * Lips of one colour that is not red, with a seam fainter than this, are one thing: a mask or a
  * microphone before both. Of 800 faces six were so, and none showed its mouth; lips as much alike
- * that were seen are red, with a seam of .24 or more.
+ * that were seen are red, with a seam of .24 or more. In small pictures (below SMALL pixels for one
+ * of the crop) seams are fainter: three of dark lips had .18 and more, twelve masks .16 at most.
  */
 const ALIKE = 3;
 const ALIKE_SEAM = 0.22;
+const SMALL = 0.6;
+const SMALL_SEAM = 0.17;
 /**
  * Colour distance of the chin from the cheeks that means a mask, unless the lips show that it is a
  * beard.
@@ -93,9 +98,18 @@ const OTHER_COLOUR = 22;
 const HAND_SEAM = 0.25;
 const BEARD = 12;
 const BEARD_SEAM = 0.15;
+/**
+ * In colour, lips that differ from the skin round them by less are bare, unless the seam is fainter
+ * than BARE_SEAM: hands before six mouths differ by 3.7 and more, two mouths by 1.9 and 3.
+ */
+const BARE = 3.3;
+const BARE_SEAM = 0.17;
 
 /** Whether the mouth is covered, whether something covers the chin or a lip, and a tongue. */
-export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
+export function isMouthCovered({
+  scale = 1,
+  ...head
+}: Pick<Crop, 'image' | 'points'> & Partial<Pick<Crop, 'scale'>>): {
   covered: boolean;
   chin: boolean;
   tongue: boolean;
@@ -113,20 +127,32 @@ export function isMouthCovered(head: Pick<Crop, 'image' | 'points'>): {
     (seam < PLEATS && lips < NO_LIPS) ||
     (seam < FAINT_SEAM && lips < FAINT_LIPS) ||
     (seam < SURE_SEAM && lips < FAINT_LIPS + 1 && lowerFace > OTHER_COLOUR);
-  const leastMiddle = Math.min(PARTLY_SEEN * seamSides, isBare ? SEEN : Infinity);
+  const leastMiddle =
+    isBare && seamSides < SOFT_SEAM
+      ? 0
+      : Math.min(PARTLY_SEEN * seamSides, isBare ? SEEN : Infinity);
   const behindChinCover =
     chinAlone && ((lipsApart > LIPS_APART && !red) || seamMiddle < leastMiddle || seam < UNSEEN);
-  const behindOneThing = !grey && !red && lipsApart < ALIKE && seam < ALIKE_SEAM;
+  const behindOneThing =
+    !grey && !red && lipsApart < ALIKE && seam < (scale < SMALL ? SMALL_SEAM : ALIKE_SEAM);
   return {
     covered:
       broken ||
       behindChinCover ||
       behindOneThing ||
       unseen ||
-      (none && seam < (lips > BEARD ? BEARD_SEAM : HAND_SEAM)),
+      (none && seam < handSeam(lips, grey)),
     chin: chinAlone || finger,
     tongue,
   };
+}
+
+/** The seam below which a hand lies before lips that look like skin. */
+function handSeam(lips: number, grey: boolean): number {
+  if (lips < BARE && !grey) {
+    return BARE_SEAM;
+  }
+  return lips > BEARD ? BEARD_SEAM : HAND_SEAM;
 }
 
 const distance = (points: Landmarks, [a, b]: readonly [number, number]): number =>
