@@ -17,7 +17,7 @@ import {
 } from './landmarks.ts';
 
 // Thresholds, measured on 710 people behind masks and 1900 whose mouths are seen (photographs,
-// paintings, renderings): of the masks that pass the other checks 40 of 50 are found, and of the
+// paintings, renderings): of the masks that pass the other checks 38 of 50 are found, and of the
 // mouths none.
 /** A colour is that of the upper face up to this distance (CIE 1976, half of the difference in L*). */
 const SAME_COLOUR = 10;

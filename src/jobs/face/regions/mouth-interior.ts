@@ -107,9 +107,9 @@ const LIT = 150;
  * Teeth of a mouth that is hardly open lie in the shadow of the lip, which is redder, too: medians of
  * 512 mouths are .76 of the painted luma where the opening is .06 high (in distances between the
  * eyes' outer corners), .92 at .08, .95 at .1, 1 from .15. So such teeth become like painted ones: the
- * most of it, and the heights up to which that counts, and from which nothing does.
+ * greatest share of those, and the heights up to which that counts, and from which nothing does.
  */
-const UNDER_LIP = { most: 0.5, height: [0.03, 0.12] } as const;
+const UNDER_LIP = { share: 0.5, height: [0.03, 0.12] } as const;
 /** Redness of skin below which a picture's colours are faded, unless the lips are redder. */
 const FADED_SKIN = 0.3;
 /** Least share of flesh's colour in a mouth of a picture with colours: it is red in cool light, too. */
@@ -170,7 +170,7 @@ export function mouthTints(
 
 /** Teeth as a mouth that is open wider would show them. */
 function outOfShadow(teeth: Rgb, painted: Rgb, height: number): Rgb {
-  const share = UNDER_LIP.most * (1 - smoothstep(...UNDER_LIP.height, height));
+  const share = UNDER_LIP.share * (1 - smoothstep(...UNDER_LIP.height, height));
   const mixed = (c: 0 | 1 | 2): number => teeth[c] + share * (painted[c] - teeth[c]);
   return lumaOf(...teeth) < lumaOf(...painted) ? [mixed(0), mixed(1), mixed(2)] : teeth;
 }
