@@ -5,7 +5,6 @@ import { indicesAbove } from '../imaging/mask.ts';
 import type { Crop } from './crop.ts';
 import { outlineMask } from './exposure.ts';
 import {
-  UNDER_EYES,
   FOREHEAD_SKIN,
   LEFT_EYE,
   LOWER_FACE,
@@ -13,6 +12,7 @@ import {
   px,
   py,
   RIGHT_EYE,
+  UNDER_EYES,
   UPPER_OUTER,
 } from './landmarks.ts';
 

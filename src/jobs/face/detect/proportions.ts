@@ -23,8 +23,9 @@ const LIDS = [LEFT_EYE, RIGHT_EYE].map(({ upper, lower }) => [upper[3]!, lower[3
 
 /**
  * Each measure's mean in people, and its weight: a linear discriminant (Fisher 1936) between 2020 faces
- * of people, photographed, painted and rendered, and 190 of monkeys that passed for people. Lengths
- * and depths in distances between the eyes' outer corners; the score as log10(1 - score).
+ * of people, photographed, painted and rendered, and some 180 of monkeys, most of which passed for
+ * people. Lengths and depths in distances between the eyes' outer corners; the score as
+ * log10(1 - score).
  */
 const MEASURES = {
   eyes: [0.309, 43.4],
@@ -39,8 +40,8 @@ const MEASURES = {
 } as const;
 
 /**
- * Above this a face is not a person's. It tells 150 of 177 monkeys that passed before; a person in
- * a noisy picture reaches 2.05, the next 1.75.
+ * Above this a face is not a person's. It tells 135 of 175 monkeys that passed before; people in noisy
+ * pictures reach 2.05, others 1.75.
  */
 export const UNLIKE_PEOPLE = 2.15;
 
