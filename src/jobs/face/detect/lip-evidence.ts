@@ -59,8 +59,8 @@ export function lipEvidence(
   const frame = new MouthFrame(points);
   const between = (a: readonly number[], b: readonly number[]): ReturnType<typeof outlineMask> =>
     outlineMask(image, points, [...a, ...b.toReversed()]);
-  const skin = medianColour(image, skinRoundLips(image, points, NEAR_LIPS));
-  const upper = medianColour(image, indicesAbove(between(UPPER_OUTER, UPPER_INNER), 0.8));
+  const skin = typical(image, skinRoundLips(image, points, NEAR_LIPS));
+  const upper = typical(image, indicesAbove(between(UPPER_OUTER, UPPER_INNER), 0.8));
   const lower = fifthsOf(image, points, frame);
   if (!skin || !upper || lower.length < 5) {
     return { none: false, grey: false, red: false, redMiddle: false, finger: false, tongue: false };
@@ -129,6 +129,10 @@ function fifthsOf(image: RgbImage, points: Landmarks, frame: MouthFrame): Lab[] 
   }));
   return [-0.6, -0.3, 0, 0.3, 0.6].flatMap((middle) => {
     const part = pixels.filter(({ x }) => Math.abs(x - middle) < 0.15).map(({ i }) => i);
-    return medianColour(image, part) ?? [];
+    return typical(image, part) ?? [];
   });
 }
+
+/** The median colour; undefined of no pixels. */
+const typical = (image: RgbImage, indices: readonly number[]): Lab | undefined =>
+  indices.length === 0 ? undefined : medianColour(image, indices);

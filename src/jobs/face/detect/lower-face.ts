@@ -42,9 +42,8 @@ export function isLowerFaceCovered({ image, points }: Pick<Crop, 'image' | 'poin
     2,
     Math.floor(0.03 * (px(points, RIGHT_EYE.outer) - px(points, LEFT_EYE.outer))),
   );
-  const above = [...FOREHEAD_SKIN, ...UNDER_EYES].flatMap(
-    (index) =>
-      medianColour(image, patchAt(image, px(points, index), py(points, index), radius)) ?? [],
+  const above = [...FOREHEAD_SKIN, ...UNDER_EYES].map((index) =>
+    medianColour(image, patchAt(image, px(points, index), py(points, index), radius)),
   );
   const lips = outlineMask(image, points, [...UPPER_OUTER, ...LOWER_OUTER.toReversed()]);
   const below = indicesAbove(

@@ -271,6 +271,6 @@ function seamContrasts(image: RgbImage, points: Landmarks, frame: MouthFrame): n
 
 /** Colour distance (CIE 1976) of the medians of two sets of pixels; an empty set counts as black. */
 function colourDistance(image: RgbImage, a: readonly number[], b: readonly number[]): number {
-  const [p, q] = [a, b].map((indices) => medianColour(image, indices) ?? { l: 0, a: 0, b: 0 });
-  return Math.hypot(p!.l - q!.l, p!.a - q!.a, p!.b - q!.b);
+  const [p, q] = [medianColour(image, a), medianColour(image, b)];
+  return Math.hypot(p.l - q.l, p.a - q.a, p.b - q.b);
 }

@@ -80,18 +80,16 @@ export const median = (values: readonly number[] | Float32Array): number => quan
 export const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The median of each channel of some pixels; undefined of none. */
-export function medianColour(image: RgbImage, indices: readonly number[]): Lab | undefined {
-  if (indices.length === 0) {
-    return undefined;
-  }
-  const labs = indices.map((i) => labAt(image, i));
-  return {
-    l: median(labs.map(({ l }) => l)),
-    a: median(labs.map(({ a }) => a)),
-    b: median(labs.map(({ b }) => b)),
-  };
-}
+/** The median of each channel; black when there are no colours. */
+export const medianLab = (labs: readonly Lab[]): Lab => ({
+  l: median(labs.map(({ l }) => l)),
+  a: median(labs.map(({ a }) => a)),
+  b: median(labs.map(({ b }) => b)),
+});
+
+/** The same of some pixels. */
+export const medianColour = (image: RgbImage, indices: readonly number[]): Lab =>
+  medianLab(indices.map((i) => labAt(image, i)));
 
 /** Indices of the pixels of a square round (x, y), clamped to the picture. */
 export function patchAt(

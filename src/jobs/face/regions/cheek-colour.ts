@@ -1,5 +1,5 @@
 // The colour of a face's skin: that of its cheeks.
-import { labAt, median } from '../imaging/colour.ts';
+import { type Lab, labAt, medianLab } from '../imaging/colour.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import { CHEEKS, type Landmarks, px, py } from '../detect/landmarks.ts';
 
@@ -7,10 +7,7 @@ import { CHEEKS, type Landmarks, px, py } from '../detect/landmarks.ts';
 export const OTHER: readonly [number, number] = [16, 30];
 
 /** Median L*a*b* of the cheeks. */
-export function cheekColour(
-  image: RgbImage,
-  points: Landmarks,
-): { l: number; a: number; b: number } {
+export function cheekColour(image: RgbImage, points: Landmarks): Lab {
   const labs = CHEEKS.flatMap((index) =>
     Array.from({ length: 49 }, (_, k) => {
       const x = clamp(Math.round(px(points, index)) + 2 * (k % 7) - 6, 0, image.width - 1);
@@ -22,9 +19,5 @@ export function cheekColour(
       return labAt(image, y * image.width + x);
     }),
   );
-  return {
-    l: median(labs.map(({ l }) => l)),
-    a: median(labs.map(({ a }) => a)),
-    b: median(labs.map(({ b }) => b)),
-  };
+  return medianLab(labs);
 }

@@ -1,6 +1,6 @@
 // Whether an eye can be seen, and whether it is open: an eye that is hidden or closed gets no
 // blink.
-import { type Lab, labAt, lumaAt, median, quantile } from '../imaging/colour.ts';
+import { type Lab, labAt, lumaAt, median, medianLab, quantile } from '../imaging/colour.ts';
 import { clamp, type RgbImage } from '../imaging/image.ts';
 import {
   CHEEKS,
@@ -67,11 +67,7 @@ export function isEyeClosed(image: RgbImage, points: Landmarks, eye: EyeIndices)
     );
   const [top, bottom] = lidMargins(points, eye);
   const lid = crease.map((i) => at(px(points, i), py(points, i)));
-  const skin = {
-    l: median(lid.map(({ l }) => l)),
-    a: median(lid.map(({ a }) => a)),
-    b: median(lid.map(({ b }) => b)),
-  };
+  const skin = medianLab(lid);
   const distances: number[] = [];
   // Sample the middle of the opening only: below it lie the lashes of a closed eye.
   for (let t = 0.2; t <= 0.8; t += 0.05) {

@@ -1,6 +1,6 @@
 // Estimates the light and the skin of a portrait, to colour what the portrait does not show.
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { labAt, lumaAt, lumaOf, median, quantile } from '../imaging/colour.ts';
+import { lumaAt, lumaOf, median, medianColour, quantile } from '../imaging/colour.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
@@ -168,8 +168,8 @@ function between(
 
 /** Medians of a* and b* (CIE 1976) of pixels. */
 function chromaOf(image: RgbImage, indices: readonly number[]): [a: number, b: number] {
-  const colours = indices.map((i) => labAt(image, i));
-  return [median(colours.map(({ a }) => a)), median(colours.map(({ b }) => b))];
+  const { a, b } = medianColour(image, indices);
+  return [a, b];
 }
 
 /** Indices of the pixels of a square round (x, y), one pixel inside the picture. */

@@ -1,7 +1,7 @@
 // Moves the corners and the outer contours of the lips of an open mouth to where the picture shows
 // them. FaceMesh puts the corners of a parted mouth too close together and its contours beside the
 // edges of the lips: what lies outside them would stay behind beside the closed lips.
-import { type Lab, labAt, median } from '../imaging/colour.ts';
+import { type Lab, labAt, median, medianLab } from '../imaging/colour.ts';
 import { type Curve, curveThrough, lineThrough, type Point } from '../imaging/curve.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt, smoothstep } from '../imaging/image.ts';
 import { blur } from '../imaging/mask.ts';
@@ -194,7 +194,7 @@ function edgeOf(
   }
   // Gloss is paler than the lip.
   const red = median(lips.map(({ a }) => a));
-  const [lip, skin] = [typical(lips.filter(({ a }) => a >= red - 0.01)), typical(skins)];
+  const [lip, skin] = [medianLab(lips.filter(({ a }) => a >= red - 0.01)), medianLab(skins)];
   const axis = [LIGHTNESS * (lip.l - skin.l), lip.a - skin.a, lip.b - skin.b] as const;
   const apart = Math.hypot(...axis);
   const amount = smoothstep(...TELLS, apart);
@@ -246,12 +246,6 @@ function edgeOf(
     }),
   );
 }
-
-const typical = (labs: readonly Lab[]): Lab => ({
-  l: median(labs.map(({ l }) => l)),
-  a: median(labs.map(({ a }) => a)),
-  b: median(labs.map(({ b }) => b)),
-});
 
 /** How much each pixel near the mouth is like the lip, 0..1. */
 function lipLike(image: RgbImage, frame: MouthFrame, like: (lab: Lab, u: number) => number): Plane {

@@ -1,6 +1,6 @@
 // Moves the upper lip's outer contour from a moustache to the lip's edge: where hair begins right
 // above the lip, FaceMesh takes a line inside it for the edge.
-import { type Lab, labAt, lumaAt, mean, median } from '../imaging/colour.ts';
+import { type Lab, labAt, lumaAt, mean, median, medianLab } from '../imaging/colour.ts';
 import { type Curve, curveThrough } from '../imaging/curve.ts';
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
 import {
@@ -51,11 +51,7 @@ export function snapToMoustache(image: RgbImage, points: Landmarks, frame: Mouth
         colours.push(labOf(u, above(u, share)));
       }
     }
-    return {
-      l: median(colours.map(({ l }) => l)),
-      a: median(colours.map(({ a }) => a)),
-      b: median(colours.map(({ b }) => b)),
-    };
+    return medianLab(colours);
   };
   const [lip, hair] = [typical(LIP), typical(ABOVE)];
   const axis = [hair.l - lip.l, hair.a - lip.a, hair.b - lip.b] as const;

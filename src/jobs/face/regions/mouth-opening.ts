@@ -1,5 +1,5 @@
 // Whether a mouth is open, and where: by its landmarks and by the colours between the lips.
-import { type Lab, labAt, mean, median, quantile } from '../imaging/colour.ts';
+import { type Lab, labAt, mean, medianColour, medianLab, quantile } from '../imaging/colour.ts';
 import { curveThrough, lineThrough, type Point } from '../imaging/curve.ts';
 import { dilate, erode, indicesAbove, polygonMask } from '../imaging/mask.ts';
 import { clamp, type Plane, plane, type RgbImage, sampleAt } from '../imaging/image.ts';
@@ -105,7 +105,7 @@ export function isOpen(
   if (inside.length < 12 || lips.length < 12) {
     return gap > 0.08;
   }
-  const [lip, shown] = [middle(lips), middle(inside)];
+  const [lip, shown] = [medianLab(lips), medianLab(inside)];
   const darker = lip.l - shown.l;
   const grey = Math.max(Math.abs(lip.a), Math.abs(shown.a)) < COLOURLESS;
   if (
@@ -165,7 +165,7 @@ function hasTeethAbove(image: RgbImage, points: Landmarks): boolean {
   const places = MIDDLE.filter((k) => {
     const upper = labsAlong(image, at(points, UPPER_OUTER[k]!), at(points, UPPER_INNER[k]!));
     const gap = labsAlong(image, at(points, UPPER_INNER[k]!), at(points, LOWER_INNER[k]!));
-    const lip = middle(upper.slice(1, STEPS / 2));
+    const lip = medianLab(upper.slice(1, STEPS / 2));
     const tooth = upper.slice(STEPS / 2).reduce((best, lab) => (lab.l > best.l ? lab : best));
     return (
       tooth.l - lip.l > ABOVE_GAP.lighter &&
@@ -210,12 +210,6 @@ function lightBand(image: RgbImage, points: Landmarks): number {
 /** Places along the outlines of the lips in the middle of the mouth, and steps across each. */
 export const MIDDLE = [3, 4, 5, 6, 7];
 const STEPS = 12;
-
-export const middle = (labs: readonly Lab[]): Lab => ({
-  l: median(labs.map(({ l }) => l)),
-  a: median(labs.map(({ a }) => a)),
-  b: median(labs.map(({ b }) => b)),
-});
 
 /**
  * Whether teeth show under coloured light: about as light as the lips, and clearly of another
@@ -268,8 +262,8 @@ export function wholeOpening(
   const inner = erode(outline, 3);
   const sample = indicesAbove(within, 0.9, (i) => inner.data[i]! < 0.9 && seen.data[i]! < 0.1);
   const samples = sample.map((i) => labAt(image, i));
-  const lip = middle(samples);
-  const shown = middle(indicesAbove(seen, 0.9).map((i) => labAt(image, i)));
+  const lip = medianLab(samples);
+  const shown = medianColour(image, indicesAbove(seen, 0.9));
   const isBare =
     quantile(
       samples.map(({ a }) => a),
@@ -346,7 +340,10 @@ const TOOTH_BEYOND = { lighter: 4, paler: 9 } as const;
 /** The colour of the skin round the lips. */
 function skinBeside(image: RgbImage, outline: Plane): Lab {
   const [near, far] = [dilate(outline, 5), dilate(outline, 11)];
-  return middle(indicesAbove(far, 0.5, (i) => near.data[i]! < 0.1).map((i) => labAt(image, i)));
+  return medianColour(
+    image,
+    indicesAbove(far, 0.5, (i) => near.data[i]! < 0.1),
+  );
 }
 
 /** Most by which lips are lighter in their middle than at a corner because of where the light is, L*. */

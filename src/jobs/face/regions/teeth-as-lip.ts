@@ -1,6 +1,6 @@
 // Landmarks of a smile below a moustache that covers the upper lip: FaceMesh may take the upper teeth
 // for that lip, and the mouth for closed.
-import { mean, quantile } from '../imaging/colour.ts';
+import { mean, medianLab, quantile } from '../imaging/colour.ts';
 import type { RgbImage } from '../imaging/image.ts';
 import {
   LOWER_INNER,
@@ -9,7 +9,7 @@ import {
   UPPER_INNER,
   UPPER_OUTER,
 } from '../detect/landmarks.ts';
-import { at, labsAlong, MIDDLE, middle } from './mouth-opening.ts';
+import { at, labsAlong, MIDDLE } from './mouth-opening.ts';
 
 /**
  * Teeth against the lower lip and the moustache: how much lighter (L*) and less red (a*) than the lip
@@ -45,9 +45,9 @@ function isTooth(image: RgbImage, points: Landmarks, k: number): boolean {
   const [outer, inner] = [at(points, UPPER_OUTER[k]!), at(points, UPPER_INNER[k]!)];
   const above = { x: 2 * outer.x - inner.x, y: 2 * outer.y - inner.y };
   const upper = labsAlong(image, outer, inner);
-  const [tooth, hair] = [middle(upper), labsAlong(image, above, outer).map(({ l }) => l)];
+  const [tooth, hair] = [medianLab(upper), labsAlong(image, above, outer).map(({ l }) => l)];
   const [from, to] = [at(points, LOWER_INNER[k]!), at(points, LOWER_OUTER[k]!)];
-  const lip = middle(labsAlong(image, from, to).slice(2, 8));
+  const lip = medianLab(labsAlong(image, from, to).slice(2, 8));
   const lights = upper.map(({ l }) => l);
   return (
     tooth.l - lip.l > TEETH.lighter &&
