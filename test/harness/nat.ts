@@ -22,6 +22,8 @@ export class Nat {
       this.#client = from;
       this.#outside.send(data, this.#serverPort, '127.0.0.1');
     });
+    // When the test is over both sockets close, one before the other. Datagrams may still arrive.
+    inside.once('close', () => this.#outside.removeAllListeners('message'));
     this.#listen();
   }
 
@@ -53,5 +55,6 @@ export class Nat {
     this.#outside.on('message', (data) => {
       this.#inside.send(data, this.#client.port, this.#client.address);
     });
+    this.#outside.once('close', () => this.#inside.removeAllListeners('message'));
   }
 }
