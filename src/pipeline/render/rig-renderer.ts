@@ -10,6 +10,7 @@ import type { ConversationState } from '../../media/conversation-state.ts';
 import type { PictureSize } from '../../media/face-look.ts';
 import { i420Bytes, macroblocks } from '../../media/picture.ts';
 import { type FaceAsset, type FaceRenderer, native } from '../../native/addon.ts';
+import { stretchRange } from './articulation-range.ts';
 import { Expression } from './expression.ts';
 import { FaceMotion } from './motion/face-motion.ts';
 import type { LookCommand, Renderer } from './renderer.ts';
@@ -26,7 +27,7 @@ export interface RigRendererOptions {
   readonly startFrame: number;
 }
 
-const { speech: SPEECH, nod: NOD, jaw: JAW, round: ROUND, tuck: TUCK } = ARTICULATOR_INDEX;
+const { speech: SPEECH, nod: NOD, jaw: JAW } = ARTICULATOR_INDEX;
 /**
  * The gate opens between these speech probabilities. It opens fast and closes slower, so that the
  * end of a word is not cut.
@@ -41,15 +42,6 @@ const GATE_CLOSES = 0.25;
  * mouth by r .26 to .60 (docs/motion.md).
  */
 const CHIN_FOLLOWS = 0.36;
-/**
- * How far the jaw drops, lips round, and the lower one goes under the teeth, in speech: shares of
- * what the speech model gives. With all of it "aa" was an arch with hanging corners, "ow" a dark
- * narrow hole, and "f" had hardly a lip. Less was preferred in 24 of 24, 61 of 71 and 16 of 21
- * judgements (docs/faces-judged.md).
- */
-const DROPS = 0.45;
-const ROUNDS = 0.5;
-const TUCKS = 0.65;
 /** The chin is where the jaw has it when it is as near, so that a mouth at rest is. */
 const CHIN_REST = 0.01;
 
@@ -99,9 +91,7 @@ export class RigRenderer implements Renderer {
     for (let i = 0; i < ARTICULATION_SIZE; i++) {
       gated[i] = articulation[i]! * gate;
     }
-    gated[JAW]! *= DROPS;
-    gated[ROUND]! *= ROUNDS;
-    gated[TUCK]! *= TUCKS;
+    stretchRange(gated);
     // Between two frames only the mouth moves.
     const isFrame = Number.isInteger(frame);
     if (isFrame) {
