@@ -6,10 +6,13 @@
 namespace mouthpiece::face {
 
 /**
- * Extent of the lid beyond the opening: above and below it as shares of its height (the lower lid
- * sags when the eye closes), beside it as a share of its length.
+ * Extent of the lid beyond the opening: above and beside it as shares of its length, below it of
+ * its height (the lower lid sags when the eye closes).
  */
-constexpr float EYE_ABOVE = .55f, EYE_SAG = .10f, EYE_BESIDE = .10f;
+constexpr float EYE_ABOVE = .42f, EYE_SAG = .10f, EYE_BESIDE = .10f;
+/** Lashes and the lower lid's wet margin end at this share of the eye's height below a closed lid.
+ */
+constexpr float EYE_LASHES = .25f;
 /** How far from a lid's margin what it moves is stretched, share of the eye's height. */
 constexpr float EYE_STRETCHED = .6f;
 /**
@@ -23,6 +26,9 @@ struct EyeState {
   const Eye& eye;
   float blink;        // 0 open, 1 closed
   float cover;        // opacity of the closed lid
+  float unfolded;     // how much of the fold above the eye is gone, 1 when it is closed
+  float below;        // how far below its edge the lid is drawn, with its lashes; pixels
+  float lash;         // opacity of the edge's lashes: a closed lid has its own
   float droop, sink;  // how much lower than in the portrait the lids' margins are, pixels
   Point shift;        // of the iris, pixels
 

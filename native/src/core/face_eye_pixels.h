@@ -26,7 +26,7 @@ struct Sample {
 /** Where pixels are in the eye's coordinates, and the lids' margins there. */
 struct Place {
   F t, v, bend;  // share of the eye's length, distance below its axis; 0 at the corners, 1 between
-  F lower, crease, drooped;
+  F upper, lower, crease, drooped;
   F closed;  // the margin of a closed lid
   I under_lid;
 };
@@ -43,22 +43,27 @@ EYE_TARGET inline void blink_over(const EyeState& state, F x, F y, const Place& 
                  smoothstep(splat(1 + EYE_BESIDE), splat(.96f), at.t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.
   const F stretch = (at.closed - at.crease) / max(splat(1), edge - at.crease),
-          down = min(at.crease + (at.v - at.crease) * stretch, at.closed) - at.v;
+          down = min(at.crease + (at.v - at.crease) * stretch, at.closed + state.below) - at.v;
   out.lid_x = x - down * eye.axis.y;
   out.lid_y = y + down * eye.axis.x;
   const Taps<4> lid = in_layer(eye.lid, x, y);
   const I has_lid = at.under_lid & lid.inside;
   // The layer is transparent where glasses cover the eye: they stay in front of the moving lid.
   const F shown = has_lid ? state.cover / 255 * lid(3) : splat(0);
-  out.covered = shown * smoothstep(splat(-2.5f), splat(3.5f), at.v - at.crease) *
-                smoothstep(splat(.9f), splat(-.9f), at.v - edge) * ends;
+  // The fold above the eye opens while the lid closes.
+  const F unfolded =
+      mix(splat(state.unfolded), splat(1),
+          smoothstep(splat(.45f * eye.height), splat(.1f * eye.height), at.upper - at.v));
+  out.covered = shown * unfolded * smoothstep(splat(-2.5f), splat(3.5f), at.v - at.crease) *
+                smoothstep(splat(.9f), splat(-.9f), at.v - edge - state.below) * ends;
   const I shaded = (at.v > edge) & (at.v < at.lower);
   out.light = shaded
                   ? 1 - .25f * shown * smoothstep(splat(.35f * eye.height), splat(0), at.v - edge)
                   : splat(1);
   const F across = (at.v - edge) / (.06f * eye.height + .85f),
           bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
-  out.lash = .75f * shown * squared * squared * ends * (1 - .65f * (1 - at.bend) * (1 - at.bend));
+  out.lash =
+      state.lash * shown * squared * squared * ends * (1 - .65f * (1 - at.bend) * (1 - at.bend));
 }
 
 /**
@@ -77,7 +82,7 @@ EYE_TARGET inline bool sample(const EyeState& state, F x, F y, Sample& out) {
   }
   const F bend = 4 * clamp01(t) * clamp01(1 - t);
   const auto [upper, lower] = margins_at(eye, t);
-  const F crease = upper - EYE_ABOVE * height - 2, drooped = upper + state.droop * bend,
+  const F crease = upper - EYE_ABOVE * length - 2, drooped = upper + state.droop * bend,
           sunk = max(drooped, lower + state.sink * bend);
 
   // A mood lowers or raises the upper lid, and both follow the iris. What lies beside a margin is
@@ -96,7 +101,7 @@ EYE_TARGET inline bool sample(const EyeState& state, F x, F y, Sample& out) {
   const F closed = lower + EYE_SAG * height * bend;
   I under_lid{};
   if (state.blink > 0) {
-    under_lid = beside & (v >= crease - 3) & (v <= closed + 4);
+    under_lid = beside & (v >= crease - 3) & (v <= closed + 4 + state.below);
   }
   out.elsewhere = stretched | between;
   out.touched = out.elsewhere | under_lid;
@@ -121,7 +126,7 @@ EYE_TARGET inline bool sample(const EyeState& state, F x, F y, Sample& out) {
   out.from_x = eye.corner.x + t * length * ax - v2 * ay;
   out.from_y = eye.corner.y + t * length * ay + v2 * ax;
   if (state.blink > 0) {
-    blink_over(state, x, y, {t, v, bend, lower, crease, drooped, closed, under_lid}, out);
+    blink_over(state, x, y, {t, v, bend, upper, lower, crease, drooped, closed, under_lid}, out);
   }
   return true;
 }

@@ -20,6 +20,8 @@ constexpr EyePoints EYES[2] = {
     {362, 263, {398, 384, 385, 386, 387, 388, 466}, {382, 381, 380, 374, 373, 390, 249}},
 };
 
+/** How far above an eye the lid's crease is, share of the eye's height. */
+constexpr float CREASE = .55f;
 /** How far the lids follow an iris up and down, shares of its way. */
 constexpr float UPPER_FOLLOWS = .9f, LOWER_FOLLOWS = .4f;
 /**
@@ -66,7 +68,7 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
         const float dx = float(px) - eye.corner.x, dy = float(py) - eye.corner.y;
         const float t = (dx * eye.axis.x + dy * eye.axis.y) / eye.length,
                     v = dx * normal.x + dy * normal.y;
-        const float crease = sample_curve(eye.upper, t) - EYE_ABOVE * eye.height - 2,
+        const float crease = sample_curve(eye.upper, t) - CREASE * eye.height - 2,
                     under = sample_curve(eye.lower, t) + .45f * eye.height + 2;
         const auto skin = [&](float depth) {
           const float u = std::clamp(t, .08f, .92f) * eye.length;
@@ -170,7 +172,7 @@ void build_eyes(Model& model) {
     }
     eye.height = std::clamp(eye.height, 2.f, eye.length);
     eye.opening = area_of(eye, 0, 1, 0, 0);
-    eye.lid_area = area_of(eye, -EYE_BESIDE, 1 + EYE_BESIDE, EYE_ABOVE * eye.height + 5,
+    eye.lid_area = area_of(eye, -EYE_BESIDE, 1 + EYE_BESIDE, EYE_ABOVE * eye.length + 5,
                            std::max(EYE_SAG * eye.height + 4, EYE_STRETCHED * eye.height));
     eye.lash = lash_colour(asset, eye);
     eye.lid = lid_layer(asset, eye, side == 0 ? asset.lid_left : asset.lid_right);
@@ -179,7 +181,11 @@ void build_eyes(Model& model) {
 }
 
 EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, Point shift)
-    : state_{asset, eye, blink, smoothstep(0, .09f, blink), 0, 0, shift} {
+    : state_{asset, eye, blink, smoothstep(0, .09f, blink), smoothstep(.05f, .8f, blink), 0, .75f,
+             0,     0,   shift} {
+  const float shut = smoothstep(.75f, 1, blink);
+  state_.below = (EYE_LASHES * eye.height + 1) * shut;
+  state_.lash *= 1 - .5f * shut;
   const float down = shift.y * eye.axis.x - shift.x * eye.axis.y,
               room = clamp01((eye.height / eye.length - NARROWEST) / (WIDE - NARROWEST));
   state_.droop = (droop > 0 ? droop * room : droop) * eye.height + UPPER_FOLLOWS * down;

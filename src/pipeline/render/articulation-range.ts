@@ -18,10 +18,10 @@ const { jaw, open, round, wide, tuck } = ARTICULATOR_INDEX;
  * (docs/faces-judged.md, rounds 16, 17 and 31).
  */
 const CURVES: readonly Curve[] = [
-  { channel: open, given: [0.25, 0.5, 1], shown: [0.25, 0.62, 0.9] },
+  { channel: open, given: [0.2, 0.45, 1], shown: [0.2, 0.62, 0.9] },
   { channel: wide, given: [0.25, 0.5, 1], shown: [0.25, 0.65, 1] },
-  { channel: jaw, given: [0.2, 0.45, 1], shown: [0.09, 0.28, 0.45] },
-  { channel: round, given: [0.35, 0.6, 1], shown: [0.175, 0.42, 0.6] },
+  { channel: jaw, given: [0.15, 0.4, 1], shown: [0.07, 0.28, 0.45] },
+  { channel: round, given: [0.25, 0.5, 1], shown: [0.14, 0.42, 0.6] },
   { channel: tuck, given: [1], shown: [0.65] },
 ];
 

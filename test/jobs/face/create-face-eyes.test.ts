@@ -112,6 +112,41 @@ test('the rim of glasses over the lid stays in place during a blink', async () =
   }
 });
 
+/** The share of the patch's opacity at some positions beside each other, above an upper lid. */
+function opacityAbove({ lidLeft }: FaceAssetParts, x: number, y: number): number {
+  const { x: left, y: top, width, alpha } = lidLeft!;
+  const values = [-2, -1, 0, 1, 2].map((dx) => {
+    return alpha[(Math.round(y) - top) * width + Math.round(x) + dx - left]! / 255;
+  });
+  return Math.min(...values);
+}
+
+test('a closed lid has no fold above it, and hair that hangs there stays', async () => {
+  const bare = await partsOf(portraitOf('walter'));
+  // Above the crease, in the middle of the eye.
+  const [x, crease] = at(bare, 27);
+  const y = crease - 1;
+  assert.ok(opacityAbove(bare, x, y) > 0.6, `${opacityAbove(bare, x, y)} on skin`);
+  const fringe = await partsOf(
+    await drawnOver('walter', '<rect x="330" y="200" width="210" height="236" fill="#120c0a"/>'),
+  );
+  assert.ok(opacityAbove(fringe, x, y) < 0.2, `${opacityAbove(fringe, x, y)} on hair`);
+});
+
+test('a closed lid has texture of its own, as the cheek has', async () => {
+  const { lidLeft } = await partsOf(portraitOf('walter'));
+  const { width, luma, alpha } = lidLeft!;
+  let [rough, count] = [0, 0];
+  for (let i = width + 1; i < luma.length - width; i++) {
+    if ([i, i - 1, i + 1, i - width, i + width].every((k) => alpha[k] === 255)) {
+      const around = (luma[i - 1]! + luma[i + 1]! + luma[i - width]! + luma[i + width]!) / 4;
+      rough += Math.abs(luma[i]! - around);
+      count++;
+    }
+  }
+  assert.ok(rough / count > 0.8, `${rough / count} luma`);
+});
+
 test('eyes with dark make-up blink', async () => {
   const ring = (x: number): string =>
     `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 ` +

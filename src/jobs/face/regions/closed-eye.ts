@@ -1,7 +1,7 @@
 // The closed eye: a patch of lid skin over the eye, inpainted from its surroundings, with the
 // portrait's own grain. The renderer moves the patch for a blink.
 import { clamp, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { lumaAt, lumaOf, median } from '../imaging/colour.ts';
+import { lumaAt } from '../imaging/colour.ts';
 import type { Curve, Point } from '../imaging/curve.ts';
 import { blur, polygonMask } from '../imaging/mask.ts';
 import { inpaint } from '../imaging/inpaint.ts';
@@ -10,7 +10,7 @@ import { boundsOf, eyeHeight, lidMargins } from './eye-contours.ts';
 import { drawLashes, lashColour } from './eyelashes.ts';
 import { rimMask } from './glasses-rim.ts';
 import type { Lighting } from './lighting.ts';
-import { noiseSource } from '../imaging/noise.ts';
+import { addGrain, addTexture, shadeLid, toneLid } from './lid-skin.ts';
 import { type Box, cutPatch } from '../imaging/patch.ts';
 import type { FacePatch } from '../../../media/face-asset.ts';
 
@@ -35,7 +35,7 @@ export function closedEye(
   const lid: RgbImage = { width: image.width, height: image.height, data: image.data.slice() };
   // Inpaint a wider area: lashes and eyeliner at the lid margin would bleed into the result.
   const inpainted = polygonMask(image.width, image.height, grow(outline, 1.04, 3));
-  const box = boundsOf(outline, 6, image);
+  const box = boundsOf(outline, 12, image);
   const surround = surroundingPixels(image, points, eye);
   const near = boundsOf(outline, 30, image);
   const rim = wearsGlasses ? rimMask(image, points, eye, near) : undefined;
@@ -46,13 +46,23 @@ export function closedEye(
     }
   });
   inpaint(lid, known);
-  toneLid(lid, image, surround, inpainted, box);
   const [upper, lower] = lidMargins(points, eye);
+  toneLid(lid, image, surround, inpainted, box, upper, eyeHeight(points, eye));
   const corners = [px(points, eye.outer), px(points, eye.inner)];
   shadeLid(lid, inpainted, box, Math.min(...corners), Math.max(...corners), upper, lower);
-  addGrain(lid, inpainted, box, lighting.grain, seed);
+  if (wearsGlasses) {
+    addGrain(lid, inpainted, box, lighting.grain, seed);
+  } else {
+    addTexture(lid, image, inpainted, box, CHEEK * Math.abs(corners[0]! - corners[1]!));
+  }
   drawLashes(lid, points, eye, lashColour(image, points, eye, lighting));
-  const alpha = blur(mask, 2.2);
+  const alpha = softOutline(mask, points, eye, upper, box);
+  const hair = blur(hairOver(image, surround, points, eye, upper, box), HAIR_FADE);
+  hair.data.forEach((value, k) => {
+    const [x, y] = [k % hair.width, Math.floor(k / hair.width)];
+    const i = (box.top + y) * image.width + box.left + x;
+    alpha.data[i] = alpha.data[i]! * (1 - Math.min(1, 1.5 * value));
+  });
   if (rim) {
     blur(rim, 0.7).data.forEach((value, i) => {
       alpha.data[i] = alpha.data[i]! * (1 - Math.min(1, 1.4 * value));
@@ -108,65 +118,87 @@ function knownSkin(
   return known;
 }
 
-/** The darkest lid, in the shade of the brow: share of the luma of the skin round the eye. */
-const MIN_LID_LUMA = 0.78;
+/** How far below the lid is skin without folds, eye lengths. */
+const CHEEK = 0.8;
+
+/** Widths over which the patch fades, pixels: round the eye, above it, and beside hair. */
+const FADE = 2.2;
+const FADE_ABOVE = 4.5;
+const HAIR_FADE = 1;
+
+/** @returns the opacity of the patch: full over the eye, and soft above it */
+function softOutline(
+  mask: Plane,
+  points: Landmarks,
+  eye: EyeIndices,
+  upper: Curve,
+  box: Box,
+): Plane {
+  const inside = cropped(mask, box);
+  const [sharp, soft] = [blur(inside, FADE), blur(inside, FADE_ABOVE)];
+  const opening = eyeHeight(points, eye);
+  const alpha = plane(mask.width, mask.height);
+  for (let y = box.top, k = 0; y < box.bottom; y++) {
+    for (let x = box.left; x < box.right; x++, k++) {
+      const above = smoothstep(0.05, 0.4, (upper(x + 0.5) - y - 0.5) / opening);
+      alpha.data[y * mask.width + x] = mix(sharp.data[k]!, soft.data[k]!, above);
+    }
+  }
+  return alpha;
+}
+
+function cropped({ width, data }: Plane, { left, top, right, bottom }: Box): Plane {
+  const out = plane(right - left, bottom - top);
+  for (let y = top; y < bottom; y++) {
+    out.data.set(data.subarray(y * width + left, y * width + right), (y - top) * out.width);
+  }
+  return out;
+}
+
+/** Luma of what may be hair or a brow, and of what surely is; shares of the luma of skin. */
+const HAIR: readonly [number, number] = [0.75, 0.5];
 
 /**
- * Corrects the colour of the inpainted lid, because brows, lashes and glasses bleed into it. Its
- * hue moves towards the lighter half of the skin round the eye as far as it is less saturated than
- * that skin, and its luma is raised towards MIN_LID_LUMA.
+ * Hair and brows over the lid: what is dark and goes on upwards out of the box. Lashes and the lid's
+ * crease do not, and go.
+ * @returns a mask of the box: 1 on dark hair
  */
-function toneLid(
-  lid: RgbImage,
+function hairOver(
   image: RgbImage,
   surround: readonly number[],
-  mask: Plane,
-  box: Box,
-): void {
-  const skin = surround.slice(surround.length >> 1);
-  const channel = (c: number): number => median(skin.map((i) => image.data[i * 3 + c]!));
-  const tone = [channel(0), channel(1), channel(2)] as const;
-  const full = saturation(...tone);
-  const luma = Math.max(1, lumaOf(...tone));
-  for (let y = box.top; y < box.bottom; y++) {
-    for (let x = box.left; x < box.right; x++) {
-      const i = y * lid.width + x;
-      const share = mask.data[i]!;
-      if (share <= 0) {
-        continue;
-      }
-      const before = lumaAt(lid, i);
-      const light = Math.max(before, mix(before, MIN_LID_LUMA * luma, 0.7));
-      const hue = clamp(
-        3 *
-          (1 -
-            saturation(lid.data[i * 3]!, lid.data[i * 3 + 1]!, lid.data[i * 3 + 2]!) /
-              Math.max(0.02, full)),
-        0,
-        0.85,
+  points: Landmarks,
+  eye: EyeIndices,
+  upper: Curve,
+  { left, top, right, bottom }: Box,
+): Plane {
+  const skin = lumaAt(image, surround[Math.floor(0.65 * surround.length)]!);
+  const margin = 0.15 * eyeHeight(points, eye) + 1;
+  const hair = plane(right - left, bottom - top);
+  const isHair = (x: number, y: number): boolean => y < 0 || hair.data[y * hair.width + x]! > 0;
+  for (let y = 0, k = 0; y < hair.height; y++) {
+    for (let x = 0; x < hair.width; x++, k++) {
+      const isAbove = top + y + 0.5 < upper(left + x + 0.5) - margin;
+      const goesOn = [x - 1, x, x + 1].some(
+        (at) => at >= 0 && at < hair.width && isHair(at, y - 1),
       );
-      for (let c = 0; c < 3; c++) {
-        const toned = mix(
-          (lid.data[i * 3 + c]! * light) / Math.max(1, before),
-          (tone[c]! * light) / luma,
-          hue,
-        );
-        lid.data[i * 3 + c] = clamp(mix(lid.data[i * 3 + c]!, toned, share) + 0.5, 0, 255);
+      if (isAbove && goesOn) {
+        const luma = lumaAt(image, (top + y) * image.width + left + x) / Math.max(1, skin);
+        hair.data[k] = smoothstep(HAIR[0], HAIR[1], luma);
       }
     }
   }
+  return hair;
 }
 
-const saturation = (r: number, g: number, b: number): number =>
-  1 - Math.min(r, g, b) / Math.max(1, r, g, b);
-const mix = (a: number, b: number, share: number): number => a + (b - a) * share;
+/** Where the patch ends, from the lid's crease (0) to the skin above it (1): it has no crease. */
+const ABOVE_CREASE = 0.7;
 
 /**
  * The area that the patch covers: the eye and a margin for lashes and lid margins, wider towards
  * the outer corner and upwards, where the lashes fan out.
  */
 function patchOutline(points: Landmarks, eye: EyeIndices): Point[] {
-  const { outer, inner, upper, lower } = eye;
+  const { outer, inner, upper, lower, crease, aboveCrease } = eye;
   const at = (index: number): Point => ({ x: px(points, index), y: py(points, index) });
   const ring = [outer, ...upper, inner, ...lower.toReversed()].map(at);
   const opening = eyeHeight(points, eye);
@@ -177,10 +209,14 @@ function patchOutline(points: Landmarks, eye: EyeIndices): Point[] {
     const spread = t > 0 ? 1 + 0.34 * t * t : 1.14;
     const fan = 0.5 * smoothstep(0.3, 1, t);
     const isCorner = i === 0 || i === upper.length + 1;
+    const folds =
+      !isCorner && i <= upper.length
+        ? y - mix(py(points, crease[i - 1]!), py(points, aboveCrease[i - 1]!), ABOVE_CREASE)
+        : 0;
     const lift = isCorner
       ? -fan * 0.5 * opening
       : i <= upper.length
-        ? -(0.42 + fan) * opening - 1
+        ? -Math.max((0.42 + fan) * opening + 1, folds)
         : (0.24 - 0.1 * fan) * opening + 1;
     return { x: centre + t * half * spread, y: y + lift };
   });
@@ -199,61 +235,4 @@ function grow(outline: readonly Point[], factor: number, margin: number): Point[
   });
 }
 
-/**
- * Shades the lid like a part of a sphere: lighter where it bulges, darker in the crease above and
- * towards the lash line. The gains (6 % and 7 %) were chosen by eye.
- */
-function shadeLid(
-  lid: RgbImage,
-  mask: Plane,
-  box: Box,
-  left: number,
-  right: number,
-  upper: Curve,
-  lower: Curve,
-): void {
-  const soft = blur(mask, 3);
-  for (let y = box.top; y < box.bottom; y++) {
-    for (let x = box.left; x < box.right; x++) {
-      const i = y * lid.width + x;
-      const weight = soft.data[i]!;
-      if (weight < 0.01) {
-        continue;
-      }
-      const top = upper(x + 0.5);
-      const open = Math.max(2, lower(x + 0.5) - top);
-      const t = (y + 0.5 - (top - 0.35 * open)) / (1.35 * open);
-      const across = smoothstep(1.15, 0.5, Math.abs((2 * (x + 0.5 - left)) / (right - left) - 1));
-      const crease = 0.07 * Math.exp(-(((t - 0.1) / 0.11) ** 2));
-      const gain =
-        1 +
-        weight *
-          across *
-          (0.06 * Math.sin(Math.PI * clamp((t - 0.15) / 0.85, 0, 1)) -
-            0.06 * smoothstep(0.78, 1.05, t) -
-            crease);
-      for (let c = i * 3; c < i * 3 + 3; c++) {
-        lid.data[c] = clamp(lid.data[c]! * gain + 0.5, 0, 255);
-      }
-    }
-  }
-}
-
-/**
- * Adds film grain of the portrait's strength (`grain`: standard deviation, luma 0..255; at most 6).
- */
-function addGrain(lid: RgbImage, mask: Plane, box: Box, grain: number, seed: number): void {
-  const noise = noiseSource(seed);
-  const field = plane(box.right - box.left, box.bottom - box.top);
-  for (let i = 0; i < field.data.length; i++) {
-    field.data[i] = noise();
-  }
-  const soft = blur(field, 0.6);
-  for (let k = 0; k < field.data.length; k++) {
-    const i = (Math.floor(k / field.width) + box.top) * lid.width + (k % field.width) + box.left;
-    const delta = soft.data[k]! * Math.min(6, 1.8 * grain) * mask.data[i]!;
-    for (let c = i * 3; c < i * 3 + 3; c++) {
-      lid.data[c] = clamp(lid.data[c]! + delta + 0.5, 0, 255);
-    }
-  }
-}
+const mix = (a: number, b: number, share: number): number => a + (b - a) * share;

@@ -54,7 +54,7 @@ const other = (eye: EyeIndices): EyeIndices => (eye === LEFT_EYE ? RIGHT_EYE : L
  * photographs: open eyes have 12 or more and 20 or more, closed ones 8 and 15.4 at most.
  */
 const CLOSED_MEDIAN = 10;
-const CLOSED_Q90 = 16.5;
+const CLOSED_Q90 = 15.5;
 
 /** Whether the eye is closed: the skin of the lid is where sclera and iris would be. */
 export function isEyeClosed(image: RgbImage, points: Landmarks, eye: EyeIndices): boolean {
@@ -69,10 +69,10 @@ export function isEyeClosed(image: RgbImage, points: Landmarks, eye: EyeIndices)
   const lid = crease.map((i) => at(px(points, i), py(points, i)));
   const skin = medianLab(lid);
   const distances: number[] = [];
-  // Sample the middle of the opening only: below it lie the lashes of a closed eye.
+  // Sample the upper half of the opening only: below it lie the lashes of a closed eye.
   for (let t = 0.2; t <= 0.8; t += 0.05) {
     const x = px(points, outer) + t * (px(points, inner) - px(points, outer));
-    for (let s = 0.15; s <= 0.6; s += 0.05) {
+    for (let s = 0.15; s <= 0.46; s += 0.05) {
       const { l, a, b } = at(x, top(x) + s * (bottom(x) - top(x)));
       distances.push(Math.hypot(l - skin.l, a - skin.a, b - skin.b));
     }

@@ -1,0 +1,156 @@
+// The skin of a closed lid, over what was inpainted there: its colour, shading, texture and grain.
+import { clamp, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { lumaAt, lumaOf, median } from '../imaging/colour.ts';
+import type { Curve } from '../imaging/curve.ts';
+import { blur } from '../imaging/mask.ts';
+import { noiseSource } from '../imaging/noise.ts';
+import type { Box } from '../imaging/patch.ts';
+
+/** The darkest lid, in the shade of the brow: share of the luma of the skin round the eye. */
+const MIN_LID_LUMA = 0.78;
+
+/**
+ * Corrects the colour of the inpainted lid, because brows, lashes and glasses bleed into it. Its
+ * hue moves towards the lighter half of the skin round the eye as far as it is less saturated than
+ * that skin, and its luma is raised towards MIN_LID_LUMA; less so in the socket above.
+ * @param upper the margin of the open lid
+ * @param opening the height of the eye, pixels
+ */
+export function toneLid(
+  lid: RgbImage,
+  image: RgbImage,
+  surround: readonly number[],
+  mask: Plane,
+  box: Box,
+  upper: Curve,
+  opening: number,
+): void {
+  const skin = surround.slice(surround.length >> 1);
+  const channel = (c: number): number => median(skin.map((i) => image.data[i * 3 + c]!));
+  const tone = [channel(0), channel(1), channel(2)] as const;
+  const full = saturation(...tone);
+  const luma = Math.max(1, lumaOf(...tone));
+  for (let y = box.top; y < box.bottom; y++) {
+    for (let x = box.left; x < box.right; x++) {
+      const i = y * lid.width + x;
+      const share = mask.data[i]!;
+      if (share <= 0) {
+        continue;
+      }
+      const before = lumaAt(lid, i);
+      const isLid = smoothstep(0.9, 0.1, (upper(x + 0.5) - y - 0.5) / opening);
+      const light = Math.max(before, mix(before, MIN_LID_LUMA * luma, 0.6 * isLid));
+      const hue = clamp(
+        3 *
+          (1 -
+            saturation(lid.data[i * 3]!, lid.data[i * 3 + 1]!, lid.data[i * 3 + 2]!) /
+              Math.max(0.02, full)),
+        0,
+        0.85,
+      );
+      for (let c = 0; c < 3; c++) {
+        const toned = mix(
+          (lid.data[i * 3 + c]! * light) / Math.max(1, before),
+          (tone[c]! * light) / luma,
+          hue,
+        );
+        lid.data[i * 3 + c] = clamp(mix(lid.data[i * 3 + c]!, toned, share) + 0.5, 0, 255);
+      }
+    }
+  }
+}
+
+const saturation = (r: number, g: number, b: number): number =>
+  1 - Math.min(r, g, b) / Math.max(1, r, g, b);
+const mix = (a: number, b: number, share: number): number => a + (b - a) * share;
+
+/**
+ * Shades the lid like a part of a sphere: lighter where it bulges, darker towards the lash line. The gain (6 %) was chosen by eye. A closed lid has no crease.
+ */
+export function shadeLid(
+  lid: RgbImage,
+  mask: Plane,
+  box: Box,
+  left: number,
+  right: number,
+  upper: Curve,
+  lower: Curve,
+): void {
+  const soft = blur(mask, 3);
+  for (let y = box.top; y < box.bottom; y++) {
+    for (let x = box.left; x < box.right; x++) {
+      const i = y * lid.width + x;
+      const weight = soft.data[i]!;
+      if (weight < 0.01) {
+        continue;
+      }
+      const top = upper(x + 0.5);
+      const open = Math.max(2, lower(x + 0.5) - top);
+      const t = (y + 0.5 - (top - 0.35 * open)) / (1.35 * open);
+      const across = smoothstep(1.15, 0.5, Math.abs((2 * (x + 0.5 - left)) / (right - left) - 1));
+      const gain =
+        1 +
+        weight *
+          across *
+          (0.06 * Math.sin(Math.PI * clamp((t - 0.15) / 0.85, 0, 1)) -
+            0.06 * smoothstep(0.78, 1.05, t));
+      for (let c = i * 3; c < i * 3 + 3; c++) {
+        lid.data[c] = clamp(lid.data[c]! * gain + 0.5, 0, 255);
+      }
+    }
+  }
+}
+
+/** Share of the cheek's texture that the lid has, and the most of it; luma. */
+const TEXTURE = 0.8;
+const TEXTURE_BOUND = 7;
+/** Radius of what is texture, pixels. */
+const TEXTURE_RADIUS = 3.5;
+
+/**
+ * Gives the lid the texture and the grain of the skin below the eye: inpainted skin is as smooth as
+ * plastic.
+ * @param down how far below the lid that skin is, pixels
+ */
+export function addTexture(
+  lid: RgbImage,
+  image: RgbImage,
+  mask: Plane,
+  box: Box,
+  down: number,
+): void {
+  const skin = plane(box.right - box.left, box.bottom - box.top);
+  for (let k = 0; k < skin.data.length; k++) {
+    const y = Math.min(image.height - 1, Math.floor(k / skin.width) + box.top + Math.round(down));
+    skin.data[k] = lumaAt(image, y * image.width + (k % skin.width) + box.left);
+  }
+  const smooth = blur(skin, TEXTURE_RADIUS);
+  addDetail(lid, mask, box, (k) =>
+    clamp(TEXTURE * (skin.data[k]! - smooth.data[k]!), -TEXTURE_BOUND, TEXTURE_BOUND),
+  );
+}
+
+/**
+ * Adds film grain of the portrait's strength (`grain`: standard deviation, luma 0..255; at most 6).
+ */
+export function addGrain(lid: RgbImage, mask: Plane, box: Box, grain: number, seed: number): void {
+  const noise = noiseSource(seed);
+  const field = plane(box.right - box.left, box.bottom - box.top);
+  for (let i = 0; i < field.data.length; i++) {
+    field.data[i] = noise();
+  }
+  const soft = blur(field, 0.6);
+  addDetail(lid, mask, box, (k) => soft.data[k]! * Math.min(6, 1.8 * grain));
+}
+
+/** @param detail luma to add to the pixels of the box, in the order of its rows */
+function addDetail(lid: RgbImage, mask: Plane, box: Box, detail: (k: number) => number): void {
+  const width = box.right - box.left;
+  for (let k = 0; k < width * (box.bottom - box.top); k++) {
+    const i = (Math.floor(k / width) + box.top) * lid.width + (k % width) + box.left;
+    const delta = detail(k) * mask.data[i]!;
+    for (let c = i * 3; c < i * 3 + 3; c++) {
+      lid.data[c] = clamp(lid.data[c]! + delta + 0.5, 0, 255);
+    }
+  }
+}
