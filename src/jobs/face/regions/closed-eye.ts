@@ -1,5 +1,5 @@
 // The closed eye: a patch of lid skin over the eye, inpainted from its surroundings, with the
-// portrait's own grain. The renderer moves the patch for a blink.
+// texture of the cheek. The renderer moves the patch for a blink.
 import { clamp, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { lumaAt } from '../imaging/colour.ts';
 import type { Curve, Point } from '../imaging/curve.ts';

@@ -65,7 +65,8 @@ const saturation = (r: number, g: number, b: number): number =>
 const mix = (a: number, b: number, share: number): number => a + (b - a) * share;
 
 /**
- * Shades the lid like a part of a sphere: lighter where it bulges, darker towards the lash line. The gain (6 %) was chosen by eye. A closed lid has no crease.
+ * Shades the lid like a part of a sphere: lighter where it bulges, darker towards the lash line.
+ * The gain (6 %) was chosen by eye. A closed lid has no crease.
  */
 export function shadeLid(
   lid: RgbImage,
