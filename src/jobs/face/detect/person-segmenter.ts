@@ -1,6 +1,6 @@
 // Tells people from their background (MediaPipe Selfie Segmentation), on one core.
 import ort from 'onnxruntime-node';
-import { clamp, type Plane, Pyramid, type RgbImage } from '../imaging/image.ts';
+import { clamp, mix, type Plane, Pyramid, type RgbImage } from '../imaging/image.ts';
 
 /** Input and output side of the network, pixels. */
 const SIZE = 256;
@@ -31,8 +31,6 @@ export class PersonSegmenter {
     return { width: SIZE, height: SIZE, data };
   }
 }
-
-const mix = (a: number, b: number, share: number): number => a * (1 - share) + b * share;
 
 /** The picture in the network's size, bilinear, as float RGB 0..1. */
 function stretched(picture: RgbImage): Float32Array {

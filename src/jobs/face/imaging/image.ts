@@ -49,6 +49,9 @@ export function product(a: Plane, b: Plane): Plane {
 export const clamp = (value: number, low: number, high: number): number =>
   value < low ? low : value > high ? high : value;
 
+/** @returns `a` for a share of 0, `b` for 1, linear between */
+export const mix = (a: number, b: number, share: number): number => a + (b - a) * share;
+
 /** Hermite step from 0 at `from` to 1 at `to`; `from` may be the larger. */
 export function smoothstep(from: number, to: number, value: number): number {
   const t = clamp((value - from) / (to - from), 0, 1);

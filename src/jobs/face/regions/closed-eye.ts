@@ -1,6 +1,6 @@
 // The closed eye: a patch of lid skin over the eye, inpainted from its surroundings, with the
 // texture of the cheek. The renderer moves the patch for a blink.
-import { clamp, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { clamp, mix, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { lumaAt } from '../imaging/colour.ts';
 import type { Curve, Point } from '../imaging/curve.ts';
 import { blur, polygonMask } from '../imaging/mask.ts';
@@ -174,13 +174,12 @@ function hairOver(
   const skin = lumaAt(image, surround[Math.floor(0.65 * surround.length)]!);
   const margin = 0.15 * eyeHeight(points, eye) + 1;
   const hair = plane(right - left, bottom - top);
-  const isHair = (x: number, y: number): boolean => y < 0 || hair.data[y * hair.width + x]! > 0;
+  const isHair = (x: number, y: number): boolean =>
+    x >= 0 && x < hair.width && (y < 0 || hair.data[y * hair.width + x]! > 0);
   for (let y = 0, k = 0; y < hair.height; y++) {
     for (let x = 0; x < hair.width; x++, k++) {
       const isAbove = top + y + 0.5 < upper(left + x + 0.5) - margin;
-      const goesOn = [x - 1, x, x + 1].some(
-        (at) => at >= 0 && at < hair.width && isHair(at, y - 1),
-      );
+      const goesOn = isHair(x - 1, y - 1) || isHair(x, y - 1) || isHair(x + 1, y - 1);
       if (isAbove && goesOn) {
         const luma = lumaAt(image, (top + y) * image.width + left + x) / Math.max(1, skin);
         hair.data[k] = smoothstep(HAIR[0], HAIR[1], luma);
@@ -234,5 +233,3 @@ function grow(outline: readonly Point[], factor: number, margin: number): Point[
     };
   });
 }
-
-const mix = (a: number, b: number, share: number): number => a + (b - a) * share;

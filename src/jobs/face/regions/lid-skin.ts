@@ -1,5 +1,5 @@
 // The skin of a closed lid, over what was inpainted there: its colour, shading, texture and grain.
-import { clamp, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { clamp, mix, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
 import { lumaAt, lumaOf, median } from '../imaging/colour.ts';
 import type { Curve } from '../imaging/curve.ts';
 import { blur } from '../imaging/mask.ts';
@@ -62,7 +62,6 @@ export function toneLid(
 
 const saturation = (r: number, g: number, b: number): number =>
   1 - Math.min(r, g, b) / Math.max(1, r, g, b);
-const mix = (a: number, b: number, share: number): number => a + (b - a) * share;
 
 /**
  * Shades the lid like a part of a sphere: lighter where it bulges, darker towards the lash line.
