@@ -1,10 +1,9 @@
 // `npm run faces:judge -- FOLDER`: makes faces from portraits, lets each speak the same text, and writes
-// a contact sheet of each and a table of figures beside those of people.
+// a contact sheet and a film of each, and a table of figures beside those of people.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import sharp from 'sharp';
 import { FaceLandmarker } from '../src/jobs/face/detect/face-landmarker.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
 import { FaceError } from '../src/jobs/face/face-error.ts';
@@ -16,10 +15,9 @@ import { RigRenderer } from '../src/pipeline/render/rig-renderer.ts';
 import { explain, readArguments } from './command-line.ts';
 import { makeClip, MOMENTS } from './judge/clip.ts';
 import { COLUMNS, figuresOf, type Marks } from './judge/figures.ts';
+import { filmFrames, writeFilm, writeSheet } from './judge/sheet.ts';
 
 const SIZE = PICTURE_SIZE;
-const TILE = 256;
-const LABEL = 20;
 const LANDMARKS = path.join(import.meta.dirname, 'judge/landmarks.py');
 /** The upper face counts as identical when its pixels change by less than this in the mean. */
 const SAME = 0.02;
@@ -29,8 +27,9 @@ const [FOREHEAD, NOSE] = [10, 4];
 const USAGE = `npm run faces:judge -- FOLDER [options]
 
 Makes a face of each JPEG, PNG and WebP file in FOLDER, lets it speak a text and be silent, and
-writes NAME.png (the portrait and ten moments of the speech) and judge.md, a table of figures beside
-those of people. Needs flite. Landmarks are MediaPipe's, which knows nothing of this server:
+writes NAME.png (the portrait and ten moments of the speech), NAME-film.png (a second and a half of
+it, ten pictures a second) and judge.md, a table of figures beside those of people. Needs flite.
+Landmarks are MediaPipe's, which knows nothing of this server:
 
   python3 -m venv VENV && VENV/bin/pip install mediapipe==0.10.14 'numpy<2'
   npm run faces:judge -- FOLDER --python VENV/bin/python
@@ -94,6 +93,7 @@ if (!hasTracker) {
 
 mkdirSync(values.out, { recursive: true });
 const clip = await makeClip();
+const film = filmFrames(clip);
 const landmarker = await FaceLandmarker.load();
 const judged: Judged[] = [];
 const refused: string[] = [];
@@ -130,7 +130,7 @@ async function judge(file: string): Promise<Judged> {
     startFrame: 0,
   });
   const tracker = hasTracker ? track() : undefined;
-  const tiles = new Map<number, Buffer>();
+  const seen = new Map<number, Buffer>();
   const same: [number, number] = [0, 0];
   const rgba = new Uint8Array(SIZE * SIZE * 4);
   let before: Uint8Array | undefined;
@@ -141,20 +141,26 @@ async function judge(file: string): Promise<Judged> {
       same[isSpeaking ? 0 : 1]++;
     }
     before = upper;
-    const isMoment = clip.moments.includes(frame);
-    if (tracker === undefined && !isMoment) {
+    const isSeen = clip.moments.includes(frame) || film.includes(frame);
+    if (tracker === undefined && !isSeen) {
       continue;
     }
     native.i420ToRgba(renderer.picture, SIZE, SIZE, rgba);
     const rgb = withoutAlpha(rgba);
-    if (isMoment) {
-      tiles.set(frame, rgb);
+    if (isSeen) {
+      seen.set(frame, rgb);
     }
     await tracker?.write(rgb);
   }
   const marks = await tracker?.end();
   const name = path.parse(file).name;
-  await writeSheet(path.join(values.out, `${name}.png`), portrait, tiles);
+  const picture = (index: number): Buffer => seen.get(index)!;
+  await writeSheet(
+    path.join(values.out, `${name}.png`),
+    portrait,
+    MOMENTS.map(([moment], i) => [moment, picture(clip.moments[i]!)]),
+  );
+  await writeFilm(path.join(values.out, `${name}-film.png`), film.map(picture), landmarks);
   return {
     name,
     warnings,
@@ -210,45 +216,6 @@ function meanDifference(a: Uint8Array, b: Uint8Array): number {
     sum += Math.abs(a[i]! - b[i]!);
   }
   return sum / (a.length || 1);
-}
-
-async function writeSheet(
-  file: string,
-  portrait: Buffer,
-  tiles: ReadonlyMap<number, Buffer>,
-): Promise<void> {
-  const columns = 1 + MOMENTS.length / 2;
-  const raw = { width: SIZE, height: SIZE, channels: 3 } as const;
-  const pictures = await Promise.all(
-    [
-      // As tolerant as createFace: cameras write files that are a little wrong.
-      ['portrait', sharp(portrait, { failOn: 'error' }).rotate()] as const,
-      ...MOMENTS.map(([name], i) => [name, sharp(tiles.get(clip.moments[i]!), { raw })] as const),
-    ].map(async ([name, picture], i) => {
-      // The portrait stands before the first row; the moments fill two rows beside it.
-      const at = i === 0 ? [0, 0] : [1 + ((i - 1) % (columns - 1)), i < columns ? 0 : 1];
-      const tile = await picture
-        .resize(TILE, TILE, { fit: 'contain', background: 'black' })
-        .extend({ top: LABEL, background: 'black' })
-        .composite([{ input: caption(name), left: 0, top: 0 }])
-        .removeAlpha()
-        .png()
-        .toBuffer();
-      return { input: tile, left: at[0]! * TILE, top: at[1]! * (TILE + LABEL) };
-    }),
-  );
-  const size = { width: columns * TILE, height: 2 * (TILE + LABEL) };
-  await sharp({ create: { ...size, channels: 3, background: 'black' } })
-    .composite(pictures)
-    .png()
-    .toFile(file);
-}
-
-function caption(words: string): Buffer {
-  return Buffer.from(
-    `<svg width="${TILE}" height="${LABEL}"><text x="4" y="15" font-family="sans-serif" ` +
-      `font-size="14" fill="white">${words}</text></svg>`,
-  );
 }
 
 function table(): string {

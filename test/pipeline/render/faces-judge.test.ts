@@ -1,4 +1,4 @@
-// The judge of faces: a sheet and a table from a folder of portraits, also without MediaPipe; wrong
+// The judge of faces: a sheet, a film and a table from a folder of portraits, also without MediaPipe; wrong
 // arguments are refused.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -14,7 +14,7 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
 const run = async (...args: string[]): Promise<{ stdout: string; stderr: string }> =>
   promisify(execFile)(process.execPath, [path.join(ROOT, 'scripts/faces-judge.ts'), ...args]);
 
-test('a sheet of each face and a table; what is not a portrait is named with the reason', async () => {
+test('a sheet and a film of each face, and a table; other pictures are named with the reason', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'faces-judge-'));
   try {
     await copyFile(path.join(ROOT, 'models/faces/ava.webp'), path.join(folder, 'ava.webp'));
@@ -23,12 +23,16 @@ test('a sheet of each face and a table; what is not a portrait is named with the
     const out = path.join(folder, 'out');
     const { stderr } = await run(folder, '--out', out, '--python', 'no-such-python');
     assert.match(stderr, /no-such-python has no MediaPipe/);
-    assert.deepEqual((await readdir(out)).sort(), ['ava.png', 'judge.md']);
+    assert.deepEqual((await readdir(out)).sort(), ['ava-film.png', 'ava.png', 'judge.md']);
     const table = await readFile(path.join(out, 'judge.md'), 'utf8');
     assert.match(table, /^\| ava .*\| \d+\.\d s \| \d+ % \| \d+ % \|$/m);
     assert.match(table, /^- wall\.png: /m);
-    const { width, height } = await sharp(path.join(out, 'ava.png')).metadata();
-    assert.deepEqual([width, height], [1536, 552]);
+    const size = async (file: string): Promise<readonly number[]> => {
+      const { width, height } = await sharp(path.join(out, file)).metadata();
+      return [width, height];
+    };
+    assert.deepEqual(await size('ava.png'), [1536, 552]);
+    assert.deepEqual(await size('ava-film.png'), [1280, 828]);
   } finally {
     await rm(folder, { recursive: true });
   }
