@@ -77,14 +77,17 @@ constexpr float BEHIND_RING = .6f;
 constexpr float THROAT_HEIGHT = .42f;
 /**
  * Light on the tongue: at its back, at its front, and what its sides lose. It is brightest at this
- * share of the way to the lower lip. In front of that it bends down: what it loses over a length as
- * great as that way.
+ * share of the way to the lower lip, and falls off behind that by the third power: a floor that was
+ * lit up to the teeth looked flat (docs/faces-judged.md, round 32). In front of it the tongue bends
+ * down: what it loses over a length as great as that way.
  */
-constexpr float TONGUE_BACK = .08f, TONGUE_SIDES = .66f, TONGUE_RIDGE = .82f, TONGUE_ROUND = 1.1f;
+constexpr float TONGUE_BACK = .08f, TONGUE_SIDES = .75f, TONGUE_RIDGE = .82f, TONGUE_ROUND = 1.1f;
 /** Opening in which the tongue is fully lit, and how much less light a closed one lets in. */
 constexpr float LIT_OPENING = .12f, UNLIT = .70f;
+/** Contrast of the tongue's relief. */
+constexpr float TONGUE_RELIEF = 1.3f;
 /** Highlights on a wet tongue, luma in full light. */
-constexpr float WET = 35;
+constexpr float WET = 60;
 /** Half the tongue's width, half widths of the mouth. */
 constexpr float TONGUE = .66f;
 /** The last places of the tongue's relief that have a neighbour to be mixed with. */
@@ -96,7 +99,7 @@ constexpr float SLIT = .008f;
 constexpr float LOWER_TIPS = .027f;
 /** Most of the upper teeth that is below the upper lip: as lips begin to round, and of round ones.
  */
-constexpr std::array<float, 2> UPPER_TIPS{.040f, .022f};
+constexpr std::array<float, 2> UPPER_TIPS{.040f, .036f};
 /** Share of its light that a lip that bites takes from the ends of the opening. */
 constexpr float BITE_SIDES = .6f;
 /** The upper lip's shadow on the teeth and the lower one's: how much light is lost right at the
@@ -154,7 +157,7 @@ void MouthInterior::prepare(const Mouth& mouth) {
   // A small round opening shows the lips' insides all round, and a dark middle.
   f.ring = f.hood * smoothstep(WIDE_RING * fh_, SMALL_RING * fh_, mouth.aperture);
   const float upper_edge = seam_ + biting_edge(model_, true) * fh_;
-  f.upper_light = (1 - .45f * f.hood) * (1 - BEHIND_RING * f.ring);
+  f.upper_light = (1 - .20f * f.hood) * (1 - BEHIND_RING * f.ring);
   // Rounded lips come forward and down over the teeth.
   f.upper_shift =
       clamp01(2 * f.hood) *
@@ -177,9 +180,8 @@ void MouthInterior::prepare(const Mouth& mouth) {
                  (.045f * fh_ + .55f * drop) * a.ttip - .02f * fh_ * a.tback;
   // Less light comes between rounded lips, and into a small opening.
   const float open = std::max(smoothstep(0, LIT_OPENING * fh_, mouth.aperture), a.tout);
-  f.tongue_light = (1 - UNLIT * (1 - open)) * (1 - .72f * f.hood);
-  f.ambient = (.90f + .10f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck)) *
-              (1 - .20f * f.hood);
+  f.tongue_light = (1 - UNLIT * (1 - open)) * (1 - .35f * f.hood);
+  f.ambient = .90f + .10f * std::max(smoothstep(0, .055f * fh_, mouth.aperture), .6f * a.tuck);
   f.wet = WET * (float(model_.asset.tints.tongue.y) - 16) / 100 * detail_ *
           smoothstep(1, .4f, model_.softness) * f.tongue_light;
   f.lip_wet = LIP_WET * (lower_inside_.y - 16) / 80 * detail_ *
@@ -284,11 +286,11 @@ MouthInterior::Colours MouthInterior::colours_at(F4 x, F4 y, F4 top, F4 bottom) 
   const F4 down = y - tongue_top;
   if (any((down > -.032f * fh_) & (tongue > 0))) {
     const F4 way = down * rate, along = clamp01(way), past = max(way - 1, splat(0)),
-             lit = max(along * along * (3 - 2 * along) - TONGUE_ROUND * past, splat(0)),
-             edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
+             ridge = max(along * along * (3 - 2 * along) - TONGUE_ROUND * past, splat(0)),
+             lit = ridge * ridge * ridge, edge = clamp01(down * (.7f / (.032f * fh_)) + .7f);
     const BilinearTaps<4> relief(relief_.pixels.data(), TongueRelief::WIDTH, TongueRelief::HEIGHT,
                                  relief_column, clamp01(way / TongueRelief::LAST) * RELIEF_ROWS);
-    const F4 form = 1 + detail_ * (relief(TongueRelief::LIGHT) / 128 - 1);
+    const F4 form = 1 + TONGUE_RELIEF * detail_ * (relief(TongueRelief::LIGHT) / 128 - 1);
     c = over<CHANNELS>(
         c,
         dim<CHANNELS>(splat_colour(tongue_),

@@ -192,6 +192,24 @@ describe('the inside of the mouth', () => {
     assert.ok(left.tongue < 0.88 * front.tongue && right.tongue < 0.88 * front.tongue, seen);
   });
 
+  test('lips that round and part show the edges of the upper teeth in the light', () => {
+    const dark = [24, 128, INSIDE] as const;
+    const tints = { cavity: dark, gums: dark, tongue: dark, teeth: [220, 128, INSIDE] } as const;
+    const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ tints })));
+    /** Luma of the lightest row in the middle of the opening. */
+    const teeth = (shape: Shape): number => {
+      const { picture } = canvas.show(shape);
+      const rows = Array.from({ length: 80 }, (_, i) => 290 + i);
+      return Math.max(
+        ...rows
+          .filter((row) => picture[chroma(256, row)]! > 180)
+          .map((row) => picture[row * SIZE + 256]!),
+      );
+    };
+    const [open, round] = [teeth(VISEMES.aa), teeth({ jaw: 0.4, open: 0.5, round: 0.5 })];
+    assert.ok(round > 0.85 * open, `${round} of ${open}`);
+  });
+
   describe('of drawings, whose skin has one tone', () => {
     const dark = [24, 128, INSIDE] as const;
     /** A face with hardly any noise, or none: less than the mouth's inside would share. */
@@ -218,6 +236,16 @@ describe('the inside of the mouth', () => {
       }
       return sum / (32 * rows.length);
     };
+
+    test('the tongue is lit at its front, not up to the teeth', () => {
+      const picture = shown(true, { tongue: [140, 128, INSIDE] }, VISEMES.aa);
+      const bottom = Array.from({ length: 80 }, (_, i) => 370 - i).find(
+        (row) => picture[chroma(256, row)]! > 180,
+      )!;
+      const above = (rows: number): number => picture[(bottom - rows) * SIZE + 256]!;
+      const [back, front] = [above(13), above(7)];
+      assert.ok(front > 110 && back < 0.65 * front, `${back}, ${front}`);
+    });
 
     test('the tongue has no relief', () => {
       const rows = Array.from({ length: 10 }, (_, i) => 328 + i);

@@ -201,8 +201,9 @@ describe('mouth', () => {
         .picture.subarray(0, PIXELS)
         .reduce((count, luma) => count + (luma < 60 ? 1 : 0), 0);
     assert.ok(dark({}) > 200);
+    // The back of the tongue is dark whatever its colour.
     for (const shape of [VISEMES.aa, VISEMES.eh, { jaw: 1, open: 1 }]) {
-      assert.ok(dark(shape) < 60, `${JSON.stringify(shape)} ${dark(shape)}`);
+      assert.ok(dark(shape) < 90, `${JSON.stringify(shape)} ${dark(shape)}`);
     }
   });
 
