@@ -27,7 +27,7 @@ struct Sample {
 struct Place {
   F t, v, bend;  // share of the eye's length, distance below its axis; 0 at the corners, 1 between
   F upper, lower, crease, drooped;
-  F closed;  // the margin of a closed lid
+  F painted;  // the line of the lashes in the closed lid's layer
   I under_lid;
 };
 
@@ -38,12 +38,16 @@ EYE_TARGET inline Taps<4> in_layer(const Layer& layer, F x, F y) {
 /** Sets what a blink does. @param x, y positions in the neutral picture */
 EYE_TARGET inline void blink_over(const EyeState& state, F x, F y, const Place& at, Sample& out) {
   const Eye& eye = state.eye;
-  const F edge = mix(at.drooped, at.closed, splat(state.blink)),
-          ends = smoothstep(splat(-EYE_BESIDE), splat(.04f), at.t) *
-                 smoothstep(splat(1 + EYE_BESIDE), splat(.96f), at.t);
+  const F edge = mix(at.drooped, at.lower, splat(state.blink)),
+          // The lid's upper corners fade over a longer way than its edge does.
+      up = clamp01((edge - at.v) / max(splat(1), edge - at.crease)), into = .04f + .26f * up,
+          ends = smoothstep(splat(-EYE_BESIDE), into, at.t) *
+                 smoothstep(splat(1 + EYE_BESIDE), 1 - into, at.t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.
-  const F stretch = (at.closed - at.crease) / max(splat(1), edge - at.crease),
-          down = min(at.crease + (at.v - at.crease) * stretch, at.closed + state.below) - at.v;
+  const F stretch = (at.painted - at.crease) / max(splat(1), edge - at.crease),
+          down = (at.v < edge ? at.crease + (at.v - at.crease) * stretch
+                              : at.painted + min(at.v - edge, splat(state.below))) -
+                 at.v;
   out.lid_x = x - down * eye.axis.y;
   out.lid_y = y + down * eye.axis.x;
   const Taps<4> lid = in_layer(eye.lid, x, y);
@@ -98,10 +102,9 @@ EYE_TARGET inline bool sample(const EyeState& state, F x, F y, Sample& out) {
   if (state.moves_iris()) {
     between = (v > drooped - 1) & (v < margin + EYE_WET_MARGIN) & (t > 0) & (t < 1);
   }
-  const F closed = lower + EYE_SAG * height * bend;
   I under_lid{};
   if (state.blink > 0) {
-    under_lid = beside & (v >= crease - 3) & (v <= closed + 4 + state.below);
+    under_lid = beside & (v >= crease - 3) & (v <= lower + 4 + state.below);
   }
   out.elsewhere = stretched | between;
   out.touched = out.elsewhere | under_lid;
@@ -126,7 +129,8 @@ EYE_TARGET inline bool sample(const EyeState& state, F x, F y, Sample& out) {
   out.from_x = eye.corner.x + t * length * ax - v2 * ay;
   out.from_y = eye.corner.y + t * length * ay + v2 * ax;
   if (state.blink > 0) {
-    blink_over(state, x, y, {t, v, bend, upper, lower, crease, drooped, closed, under_lid}, out);
+    const F painted = lower + EYE_SAG * height * bend;
+    blink_over(state, x, y, {t, v, bend, upper, lower, crease, drooped, painted, under_lid}, out);
   }
   return true;
 }

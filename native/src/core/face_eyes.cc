@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "core/face_grey.h"
 #include "core/face_iris.h"
 
 namespace mouthpiece::face {
@@ -29,6 +30,8 @@ constexpr float UPPER_FOLLOWS = .9f, LOWER_FOLLOWS = .4f;
  * they lower it in full: eyes that a smile has narrowed would be closed.
  */
 constexpr float NARROWEST = .16f, WIDE = .34f;
+/** Softness of portraits that are as sharp as lashes are drawn, pixels. */
+constexpr float SHARP = .8f;
 
 float plane_at(const uint8_t* data, int width, int height, float x, float y) {
   const float cx = std::clamp(x, 0.f, float(width - 1)), cy = std::clamp(y, 0.f, float(height - 1));
@@ -87,6 +90,23 @@ Layer lid_layer(const Asset& asset, const Eye& eye, const Patch& patch) {
     }
   }
   return layer;
+}
+
+/** Blurs the layer as the portrait is: lashes were drawn into it. @param sigma pixels */
+void soften(Layer& layer, float sigma) {
+  if (sigma < SHARP) {
+    return;
+  }
+  Grey plane{layer.width, layer.height, std::vector<float>(layer.yuva.size() / 4)};
+  for (size_t channel = 0; channel < 4; channel++) {
+    for (size_t i = 0; i < plane.data.size(); i++) {
+      plane.data[i] = layer.yuva[4 * i + channel];
+    }
+    blur(plane, sigma);
+    for (size_t i = 0; i < plane.data.size(); i++) {
+      layer.yuva[4 * i + channel] = to_byte(plane.data[i]);
+    }
+  }
 }
 
 /** @returns the colour of the upper lid's margin in the portrait, so that drawn lashes match it */
@@ -176,6 +196,7 @@ void build_eyes(Model& model) {
                            std::max(EYE_SAG * eye.height + 4, EYE_STRETCHED * eye.height));
     eye.lash = lash_colour(asset, eye);
     eye.lid = lid_layer(asset, eye, side == 0 ? asset.lid_left : asset.lid_right);
+    soften(eye.lid, std::hypot(model.softness, model.blur));
   }
   build_irises(model);
 }

@@ -11,11 +11,27 @@ import {
 import { i420Bytes, macroblocks } from '../../../src/media/picture.ts';
 import { native } from '../../../src/native/addon.ts';
 import { at, create, describeFace, partsOf } from './face-checks.ts';
-import { drawnOver, portraitOf } from './portraits.ts';
+import { defaultPortrait, drawnOver, portrait, portraitOf } from './portraits.ts';
+
+/** The face with its eyes closed, I420. @param blink 0 open to 1 closed */
+function blinking(asset: Uint8Array, blink: number): Uint8Array {
+  const { width, height } = decodeFaceAsset(asset);
+  const picture = new Uint8Array(i420Bytes(width, height));
+  const pose = new Float32Array(POSE_SIZE);
+  pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = blink;
+  new native.FaceRenderer(new native.FaceAsset(asset)).render(
+    new Float32Array(ARTICULATION_SIZE),
+    pose,
+    picture,
+    new Uint8Array(macroblocks(width, height)),
+  );
+  return picture;
+}
 
 test('closed lids have the hue of the skin, whatever is close to the eye', async () => {
-  const lines =
-    '<g fill="none" stroke="#777" stroke-width="34"><path d="M380 432 q60 -52 120 ' +
+  const lines = (colour: string): string =>
+    `<g fill="none" stroke="${colour}"` +
+    ' stroke-width="34"><path d="M380 432 q60 -52 120 ' +
     '0"/><path d="M530 432 q60 -52 120 0"/><path d="M385 474 q55 24 110 0"/><path d="M535 ' +
     '474 q55 24 110 0"/></g>';
   const redOf = ({ lidLeft, lidRight }: FaceAssetParts): number => {
@@ -26,11 +42,12 @@ test('closed lids have the hue of the skin, whatever is close to the eye', async
     );
     return reds.reduce((sum, value) => sum + value, 0) / reds.length - 128;
   };
-  const [plain, shaded] = [
-    redOf(await partsOf(portraitOf('walter'))),
-    redOf(await partsOf(await drawnOver('walter', lines))),
-  ];
-  assert.ok(shaded > 0.6 * plain, `${shaded} of ${plain}`);
+  const plain = redOf(await partsOf(portraitOf('walter')));
+  const besides = async (colour: string): Promise<number> =>
+    redOf(await partsOf(await drawnOver('walter', lines(colour)))) / plain;
+  const [grey, red] = [await besides('#777'), await besides('#a84a20')];
+  assert.ok(grey > 0.6, `${grey}`);
+  assert.ok(red < 1.2, `${red}`);
 });
 
 test('brows move little behind thick or thin glasses, and freely without', async () => {
@@ -79,15 +96,7 @@ test('the rim of glasses over the lid stays in place during a blink', async () =
         'd="M497 437 q16 -12 33 0"/></g>',
     ),
   );
-  const canvas = new Uint8Array(i420Bytes(512, 512));
-  const pose = new Float32Array(POSE_SIZE);
-  pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = 1;
-  new native.FaceRenderer(new native.FaceAsset(encodeFaceAsset(parts))).render(
-    new Float32Array(ARTICULATION_SIZE),
-    pose,
-    canvas,
-    new Uint8Array(macroblocks(512, 512)),
-  );
+  const canvas = blinking(encodeFaceAsset(parts), 1);
   for (const [outer, inner] of [
     [33, 133],
     [362, 263],
@@ -147,6 +156,45 @@ test('a closed lid has texture of its own, as the cheek has', async () => {
   assert.ok(rough / count > 0.8, `${rough / count} luma`);
 });
 
+/**
+ * The middle of a closed left eye, from well above the lashes down to the cheek.
+ * @returns luma of each row, and the row of the lashes
+ */
+async function closedColumn(bytes: Uint8Array): Promise<{ luma: number[]; line: number }> {
+  const { asset } = await create(bytes);
+  const parts = decodeFaceAsset(asset);
+  const picture = blinking(asset, 1);
+  const x = Math.round((at(parts, 33)[0] + at(parts, 133)[0]) / 2);
+  const top = Math.round(at(parts, 159)[1]);
+  const luma = Array.from({ length: 40 }, (_, row) => {
+    const across = [-2, -1, 0, 1, 2].map((dx) => picture[(top - 8 + row) * parts.width + x + dx]!);
+    return across.reduce((sum, value) => sum + value, 0) / across.length;
+  });
+  const line = luma.indexOf(Math.min(...luma));
+  return { luma, line };
+}
+
+test('a closed lid is dark above its lashes', async () => {
+  const { luma, line } = await closedColumn(defaultPortrait('mei.webp'));
+  const [near, far] = [luma[line - 4]!, luma[line - 12]!];
+  assert.ok(near < 0.84 * far, `${near} of ${far}`);
+});
+
+test('lashes of a closed lid are as soft as a blurred portrait', async () => {
+  const step = async (bytes: Uint8Array): Promise<number> => {
+    const { luma, line } = await closedColumn(bytes);
+    const near = luma.slice(Math.max(1, line - 3), line + 4);
+    return Math.max(
+      ...near.map((value, i) => Math.abs(value - luma[Math.max(1, line - 3) + i - 1]!)),
+    );
+  };
+  const [sharp, blurred] = [
+    await step(portraitOf('noah')),
+    await step(await portrait('noah').blur(4).png().toBuffer()),
+  ];
+  assert.ok(blurred < 0.6 * sharp, `${blurred} of ${sharp}`);
+});
+
 test('eyes with dark make-up blink', async () => {
   const ring = (x: number): string =>
     `<path d="M${x - 68} 440 a68 46 0 1 1 136 0 a68 46 0 1 1 -136 0 M${x - 40} 440 a40 14 ` +
@@ -169,23 +217,11 @@ test('eyes in the shade of a lamp aside blink', async () => {
 
 test('a portrait with closed eyes keeps them closed, with a warning', async () => {
   for (const id of ['noah', 'priya'] as const) {
-    const open = await create(portraitOf(id));
+    const open = await create(defaultPortrait(`${id}.webp`));
     const { width, height } = decodeFaceAsset(open.asset);
-    const [canvas, dirty, rgba] = [
-      new Uint8Array(i420Bytes(width, height)),
-      new Uint8Array(macroblocks(width, height)),
-      new Uint8Array(width * height * 4),
-    ];
+    const rgba = new Uint8Array(width * height * 4);
     const asleep = async (blink: number): Promise<readonly string[]> => {
-      const pose = new Float32Array(POSE_SIZE);
-      pose[POSE_INDEX.blinkLeft] = pose[POSE_INDEX.blinkRight] = blink;
-      new native.FaceRenderer(new native.FaceAsset(open.asset)).render(
-        new Float32Array(ARTICULATION_SIZE),
-        pose,
-        canvas,
-        dirty,
-      );
-      native.i420ToRgba(canvas, width, height, rgba);
+      native.i420ToRgba(blinking(open.asset, blink), width, height, rgba);
       const { asset, warnings } = await create(
         await sharp(rgba, { raw: { width, height, channels: 4 } })
           .png()

@@ -1,7 +1,7 @@
 // The closed eye: a patch of lid skin over the eye, inpainted from its surroundings, with the
 // texture of the cheek. The renderer moves the patch for a blink.
 import { clamp, mix, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { lumaAt } from '../imaging/colour.ts';
+import { lumaAt, quantile } from '../imaging/colour.ts';
 import type { Curve, Point } from '../imaging/curve.ts';
 import { blur, polygonMask } from '../imaging/mask.ts';
 import { inpaint } from '../imaging/inpaint.ts';
@@ -47,7 +47,16 @@ export function closedEye(
   });
   inpaint(lid, known);
   const [upper, lower] = lidMargins(points, eye);
-  toneLid(lid, image, surround, inpainted, box, upper, eyeHeight(points, eye));
+  toneLid(
+    lid,
+    image,
+    surround,
+    socketLuma(image, points, eye),
+    inpainted,
+    box,
+    upper,
+    eyeHeight(points, eye),
+  );
   const corners = [px(points, eye.outer), px(points, eye.inner)];
   shadeLid(lid, inpainted, box, Math.min(...corners), Math.max(...corners), upper, lower);
   if (wearsGlasses) {
@@ -55,7 +64,7 @@ export function closedEye(
   } else {
     addTexture(lid, image, inpainted, box, CHEEK * Math.abs(corners[0]! - corners[1]!));
   }
-  drawLashes(lid, points, eye, lashColour(image, points, eye, lighting));
+  drawLashes(lid, points, eye, lashColour(image, points, eye, lighting), lighting);
   const alpha = softOutline(mask, points, eye, upper, box);
   const hair = blur(hairOver(image, surround, points, eye, upper, box), HAIR_FADE);
   hair.data.forEach((value, k) => {
@@ -71,23 +80,38 @@ export function closedEye(
   return cutPatch(lid, alpha, box);
 }
 
+/** @returns the indices of the pixels at the landmarks */
+const pixelsAt = (image: RgbImage, points: Landmarks, indices: readonly number[]): number[] =>
+  indices.map(
+    (index) =>
+      clamp(Math.floor(py(points, index)), 0, image.height - 1) * image.width +
+      clamp(Math.floor(px(points, index)), 0, image.width - 1),
+  );
+
 /**
  * The pixels at the landmarks of the lid and of the skin under the eye, sorted by luma: brow and
  * lashes come first, then skin in shade, then skin in light or with make-up.
  * @returns pixel indices
  */
-function surroundingPixels(
+const surroundingPixels = (
   image: RgbImage,
   points: Landmarks,
   { crease, aboveCrease, under }: EyeIndices,
-): number[] {
-  const pixel = (index: number): number =>
-    clamp(Math.floor(py(points, index)), 0, image.height - 1) * image.width +
-    clamp(Math.floor(px(points, index)), 0, image.width - 1);
-  return [...crease, ...aboveCrease, ...under]
-    .map(pixel)
-    .toSorted((a, b) => lumaAt(image, a) - lumaAt(image, b) || a - b);
-}
+): number[] =>
+  pixelsAt(image, points, [...crease, ...aboveCrease, ...under]).toSorted(
+    (a, b) => lumaAt(image, a) - lumaAt(image, b) || a - b,
+  );
+
+/** @returns the luma of the skin between the eye and the brow */
+const socketLuma = (
+  image: RgbImage,
+  points: Landmarks,
+  { crease, aboveCrease }: EyeIndices,
+): number =>
+  quantile(
+    pixelsAt(image, points, [...crease, ...aboveCrease]).map((i) => lumaAt(image, i)),
+    0.6,
+  );
 
 /**
  * Where skin is known: 1 outside the eye, except on pixels near it that are darker than skin (the
@@ -121,10 +145,11 @@ function knownSkin(
 /** How far below the lid is skin without folds, eye lengths. */
 const CHEEK = 0.8;
 
-/** Widths over which the patch fades, pixels: round the eye, above it, and beside hair. */
+/** Widths over which the patch fades: round the eye and beside hair, pixels. */
 const FADE = 2.2;
-const FADE_ABOVE = 4.5;
 const HAIR_FADE = 1;
+/** The same above the eye, eye lengths. */
+const FADE_ABOVE = 0.12;
 
 /** @returns the opacity of the patch: full over the eye, and soft above it */
 function softOutline(
@@ -135,7 +160,10 @@ function softOutline(
   box: Box,
 ): Plane {
   const inside = cropped(mask, box);
-  const [sharp, soft] = [blur(inside, FADE), blur(inside, FADE_ABOVE)];
+  const [sharp, soft] = [
+    blur(inside, FADE),
+    blur(inside, FADE_ABOVE * Math.abs(px(points, eye.outer) - px(points, eye.inner))),
+  ];
   const opening = eyeHeight(points, eye);
   const alpha = plane(mask.width, mask.height);
   for (let y = box.top, k = 0; y < box.bottom; y++) {

@@ -1,6 +1,6 @@
 // The lashes of a closed eye.
-import { median } from '../imaging/colour.ts';
-import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { lumaOf, median } from '../imaging/colour.ts';
+import { clamp, mix, type RgbImage, smoothstep } from '../imaging/image.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import { type EyeIndices, type Landmarks, px, py } from '../detect/landmarks.ts';
 import { lidMargins } from './eye-contours.ts';
@@ -37,14 +37,21 @@ export function lashColour(
  * Draws the closed lash line and the lashes into `lid`. The line follows the lower lid margin and
  * sags by a tenth of the eye's height; the lashes point down and outwards.
  */
-export function drawLashes(lid: RgbImage, points: Landmarks, eye: EyeIndices, colour: Rgb): void {
+export function drawLashes(
+  lid: RgbImage,
+  points: Landmarks,
+  eye: EyeIndices,
+  colour: Rgb,
+  { skin }: Lighting,
+): void {
   const [upper, lower] = lidMargins(points, eye);
   const inner = px(points, eye.inner);
   const width = px(points, eye.outer) - inner; // signed: positive towards the outer corner
   const height = Math.max(3, lower(inner + width / 2) - upper(inner + width / 2));
   const line = (t: number): number =>
     lower(inner + t * width) + 0.1 * height * Math.sin(Math.PI * clamp(t, 0, 1));
-  const thickness = 0.8 + 0.035 * height;
+  shadeAbove(lid, line, inner, width, darkness(colour, skin));
+  const thickness = 0.6 + 0.03 * height;
   const steps = Math.ceil(Math.abs(width) * 2);
   for (let k = 0; k <= steps; k++) {
     const t = -0.02 + (1.05 * k) / steps;
@@ -59,6 +66,56 @@ export function drawLashes(lid: RgbImage, points: Landmarks, eye: EyeIndices, co
       const q = s / 8;
       const x = inner + t * width + Math.sign(width) * long * (t - 0.25) * q * 1.1;
       drawDot(lid, x, line(t) + long * q * (1 - 0.25 * q), 0.55, 0.16 * (1 - 0.8 * q), colour);
+    }
+  }
+}
+
+/**
+ * A lid is dark above its lashes: it bends away from the light there, and their roots are in it. Of
+ * eight people who blink, columns in the middle third of the lid have .36 of the luma of the cheek
+ * .04 of the eye's length above the line of the lashes, .53 at .08, .74 at .12, .88 at .16 and .94
+ * from .2 on; those without make-up .6, .75, .85 and .9. With all of that lids looked grey and dirty:
+ * half of it is used. Shares of the light, and the reach in eye lengths.
+ */
+const SHADE = { faint: 0.08, dark: 0.3, reach: 0.115 } as const;
+
+/** How much of each colour that shade takes: light in the shade has come through skin. */
+const WARM = [0.82, 1.06, 1.15] as const;
+
+/** @returns 0 for lashes that are hardly darker than skin to 1 for black ones */
+const darkness = (lash: Rgb, skin: Rgb): number =>
+  clamp(1 - (2 * lumaOf(...lash)) / Math.max(1, lumaOf(...skin)), 0, 1);
+
+/**
+ * Shades the lid above the line of the lashes.
+ * @param line its y, pixels, at a share of the eye's length from the inner corner
+ * @param inner x of that corner
+ * @param length of the eye, positive towards the right, pixels
+ * @param dark as of `darkness`
+ */
+function shadeAbove(
+  { width, height, data }: RgbImage,
+  line: (t: number) => number,
+  inner: number,
+  length: number,
+  dark: number,
+): void {
+  const most = mix(SHADE.faint, SHADE.dark, dark);
+  const reach = SHADE.reach * Math.abs(length);
+  const [left, right] = [Math.min(inner, inner + length), Math.max(inner, inner + length)];
+  const beside = 0.05 * (right - left);
+  for (let x = Math.max(0, Math.floor(left - beside)); x < Math.min(width, right + beside); x++) {
+    const t = (x + 0.5 - inner) / length;
+    const bottom = line(t);
+    const share = most * smoothstep(-0.05, 0.3, t) * smoothstep(1.05, 0.9, t);
+    const first = Math.max(0, Math.floor(bottom - 3 * reach));
+    for (let y = first; y < Math.min(height, bottom + 1); y++) {
+      const away = (bottom - y - 0.5) / reach;
+      const shade = share * Math.exp(-away * away);
+      const i = (y * width + x) * 3;
+      for (let c = 0; c < 3; c++) {
+        data[i + c] = data[i + c]! * (1 - WARM[c]! * shade);
+      }
     }
   }
 }

@@ -8,11 +8,14 @@ import type { Box } from '../imaging/patch.ts';
 
 /** The darkest lid, in the shade of the brow: share of the luma of the skin round the eye. */
 const MIN_LID_LUMA = 0.78;
+/** Saturation from which on a lid would be orange, in units of that of skin in light. */
+const ORANGE = 1.05;
 
 /**
  * Corrects the colour of the inpainted lid, because brows, lashes and glasses bleed into it. Its
- * hue moves towards the lighter half of the skin round the eye as far as it is less saturated than
- * that skin, and its luma is raised towards MIN_LID_LUMA; less so in the socket above.
+ * hue moves towards the lighter half of the skin round the eye as far as its saturation differs from
+ * that of that skin, and its luma is raised towards MIN_LID_LUMA; less so in the socket above.
+ * @param socket luma of the skin between the eye and the brow: a lid is not raised above it
  * @param upper the margin of the open lid
  * @param opening the height of the eye, pixels
  */
@@ -20,6 +23,7 @@ export function toneLid(
   lid: RgbImage,
   image: RgbImage,
   surround: readonly number[],
+  socket: number,
   mask: Plane,
   box: Box,
   upper: Curve,
@@ -33,28 +37,27 @@ export function toneLid(
   for (let y = box.top; y < box.bottom; y++) {
     for (let x = box.left; x < box.right; x++) {
       const i = y * lid.width + x;
-      const share = mask.data[i]!;
-      if (share <= 0) {
+      const inside = mask.data[i]!;
+      if (inside <= 0) {
         continue;
       }
       const before = lumaAt(lid, i);
       const isLid = smoothstep(0.9, 0.1, (upper(x + 0.5) - y - 0.5) / opening);
-      const light = Math.max(before, mix(before, MIN_LID_LUMA * luma, 0.6 * isLid));
-      const hue = clamp(
-        3 *
-          (1 -
-            saturation(lid.data[i * 3]!, lid.data[i * 3 + 1]!, lid.data[i * 3 + 2]!) /
-              Math.max(0.02, full)),
-        0,
-        0.85,
+      const light = Math.max(
+        before,
+        mix(before, Math.min(MIN_LID_LUMA * luma, socket), 0.6 * isLid),
       );
+      const depth =
+        saturation(lid.data[i * 3]!, lid.data[i * 3 + 1]!, lid.data[i * 3 + 2]!) /
+        Math.max(0.02, full);
+      const hue = clamp(3 * Math.max(1 - depth, depth - ORANGE), 0, 0.85);
       for (let c = 0; c < 3; c++) {
         const toned = mix(
           (lid.data[i * 3 + c]! * light) / Math.max(1, before),
           (tone[c]! * light) / luma,
           hue,
         );
-        lid.data[i * 3 + c] = clamp(mix(lid.data[i * 3 + c]!, toned, share) + 0.5, 0, 255);
+        lid.data[i * 3 + c] = clamp(mix(lid.data[i * 3 + c]!, toned, inside) + 0.5, 0, 255);
       }
     }
   }
