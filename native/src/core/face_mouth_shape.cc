@@ -103,7 +103,7 @@ constexpr float CHEER_WIDE = .05f, CHEER_LIFT = .037f, CHEER_KEEPS = .6f;
  * share of the opening's half width that stays closed at each corner. Of a calm face, and of one
  * that speaks with a smile: that opens along its smile, and an arch cuts its corners off.
  */
-constexpr std::array<float, 2> ARCH{.165f, .125f}, STRAIGHT{.1f, .8f}, BLUNT{.08f, .18f};
+constexpr std::array<float, 2> ARCH{.124f, .094f}, STRAIGHT{.1f, .8f}, BLUNT{.08f, .18f};
 /** From this jaw on no more of the opening stays closed: the line between the lips would show. */
 constexpr float BLUNTEST = .65f;
 /**
@@ -111,10 +111,15 @@ constexpr float BLUNTEST = .65f;
  * would make narrow ones a ring: it arches them by this instead, lets them spread by this share,
  * and makes their upper and lower lip thinner by these.
  */
-constexpr float NARROW = .51f, NOT_NARROW = .58f, NARROW_ARCH = .13f, SPREADS = .04f,
+constexpr float NARROW = .51f, NOT_NARROW = .58f, NARROW_ARCH = .098f, SPREADS = .04f,
                 THINNER_UPPER = .15f, THINNER_LOWER = .25f;
 /** Share of their width that other mouths lose when the jaw drops. */
 constexpr float SHORTENED = .18f;
+/**
+ * How round a dropped jaw makes the ends of the opening. With more of it mouths looked like boxes:
+ * in people the lips taper towards the corners (docs/faces-judged.md, round 32).
+ */
+constexpr float OVAL = .4f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
@@ -251,8 +256,7 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
 
   const float arch = mix(mix(ARCH[0], NARROW_ARCH, narrow), ARCH[1], cheer),
               straight = mix(STRAIGHT[0], STRAIGHT[1], cheer) * a.jaw;
-  // A dropped jaw rounds the ends of the opening.
-  const float oval = clamp01(1.3f * a.jaw);
+  const float oval = OVAL * a.jaw;
 
   mouth.columns.resize(size_t(c.count));
   mouth.aperture = aperture;

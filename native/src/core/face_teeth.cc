@@ -54,8 +54,15 @@ constexpr std::array<Tooth, TEETH> UPPER{{{.235f, 0, 0},
            {.90f, .15f, 0},
            {1.05f, .18f, 0},
            {1.2f, .18f, 0}}};
-/** The arch bends back: how far the edges of a row rise towards its ends, share of its height. */
-constexpr float UPPER_CURVE = .12f, LOWER_CURVE = .10f;
+/**
+ * How far the edges of a row rise towards its ends, share of its height. Those of the upper teeth
+ * follow the lower lip (the smile arc: D. M. Sarver, The importance of incisor positioning in the
+ * esthetic smile, 2001) and leave the corners of the mouth dark; a straight row looks like a strip
+ * of paper (docs/faces-judged.md, round 32).
+ */
+constexpr float UPPER_CURVE = .7f, LOWER_CURVE = .10f;
+/** How round the corners of the two incisors of a side are, and those of all other teeth. */
+constexpr std::array<float, 2> ROUND{.12f, .05f};
 /**
  * A turned head shows more of the side that is near and less of the other: by how much, in units of
  * how far the lips' middle is from that of the mouth (half widths).
@@ -108,7 +115,7 @@ Sample paint_tooth(const Model& model, const Row& row, float px, float py) {
               pointed = tooth.pointed - (k == 2 ? BLUNT * own.blunt : 0);
   const float d =
       away - shorter - curve * ax * ax - worn - pointed * (1 - .5f * age) * std::abs(u) -
-      ((row.upper && k < 2 ? .09f : .05f) - SQUARE * own.square) * (1 - .5f * age) * u2 * u2;
+      (ROUND[row.upper && k < 2 ? 0 : 1] - SQUARE * own.square) * (1 - .5f * age) * u2 * u2;
   const float alpha = smoothstep(-.06f, .08f, d) * smoothstep(1.06f, .86f, ax);
   if (alpha <= 0) {
     return {{0, 0, 0}, 0};
@@ -273,7 +280,7 @@ Layer painted(const Model& model, bool upper) {
   const Contours& c = model.contours;
   const float fh = model.face_height, seam = c.seam[size_t(c.count / 2)];
   const float own = std::pow(std::min(1.f, WIDE_MOUTH / c.by_eyes), NARROWER),
-              half_width = c.teeth_half_width * own * (upper ? 1.34f : .74f),
+              half_width = c.teeth_half_width * own * (upper ? 1.25f : .74f),
               turn = (c.middle - c.centre) / c.half_width;
   const Row row{.upper = upper,
                 .edge = seam + biting_edge(model, upper) * fh,

@@ -208,3 +208,13 @@ export class Canvas {
     return area;
   }
 }
+
+/** A picture of stripes of a width, whose edges take so many pixels. */
+export function stripes(edge: number, width = 24): Uint8Array {
+  const { neutral } = syntheticParts();
+  for (let i = 0; i < SIZE * SIZE; i++) {
+    const from = Math.abs(((i % SIZE) % (2 * width)) - width) - width / 2;
+    neutral[i] = 150 + 60 * Math.max(-0.5, Math.min(0.5, from / edge));
+  }
+  return neutral;
+}
