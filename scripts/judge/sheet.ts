@@ -21,7 +21,7 @@ const BELOW_CHIN = 0.12;
 const [LEFT, RIGHT, CHIN] = [234, 454, 152];
 
 /** A picture with what is written above it. */
-export interface Tile {
+interface Tile {
   readonly name: string;
   readonly picture: Sharp;
 }

@@ -29,6 +29,8 @@ constexpr float YOUNG = 1.5f, OLD = 3.8f;
  * are not old 26 were as old as can be without that. This share of its place must be skin.
  */
 constexpr float NOISE = 1.2f, NOSE_SEEN = .3f;
+/** Noise of the skin, luma, with which lines do not count where the nose cannot tell. */
+constexpr std::array<float, 2> NOISY{2.6f, 2.1f};
 /** What grey hair adds, and the share of the forehead that must be seen: else it may be a hat. */
 constexpr float GREY_HAIR = .65f;
 constexpr std::array<float, 2> FOREHEAD_SEEN{.2f, .4f};
@@ -147,7 +149,7 @@ Lines lines_of(const Model& model, Tone skin, Point middle, float half_width, fl
 
 }  // namespace
 
-float age_of(const Model& model) {
+float age_of(const Model& model, float grain) {
   const Asset& asset = model.asset;
   const auto point = [&](int index) { return asset.landmark(index); };
   const Point left = point(LEFT_EYE), right = point(RIGHT_EYE), top = point(FOREHEAD),
@@ -177,7 +179,9 @@ float age_of(const Model& model) {
       is_seen = true;
     }
   }
-  const float lines = smoothstep(YOUNG, OLD, depth - (is_seen ? NOISE * noise : 0));
+  const float lines = is_seen
+                          ? smoothstep(YOUNG, OLD, depth - NOISE * noise)
+                          : smoothstep(YOUNG, OLD, depth) * smoothstep(NOISY[0], NOISY[1], grain);
   // Above the forehead and at a temple: one of both may be the wall.
   const auto grey_at = [&](Point at, float sideways, float upwards) {
     return grey_of(median_tone(asset,

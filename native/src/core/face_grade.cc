@@ -180,11 +180,11 @@ constexpr float SMOOTH = .3f;
 Grade measure_grade(const Model& model) {
   Grade grade;
   measure_black(model, grade);
-  grade.age = age_of(model);
+  const float deviation = grain_of(model);
+  grade.age = age_of(model, deviation);
+  grade.drawn = deviation < SMOOTH;
   // Below this deviation noise is not seen; above it, it is skin's texture, which teeth do not
   // have.
-  const float deviation = grain_of(model);
-  grade.drawn = deviation < SMOOTH;
   make_grain(grade, deviation < .6f ? 0 : std::min(deviation, 4.f), model.softness);
   return grade;
 }

@@ -68,6 +68,14 @@ const lines =
 /** Lines as of old people, who have none on the back of the nose. */
 const wrinkles: Paint = (x, y) =>
   y > BROWS && Math.abs(x - AXIS) < NOSE ? undefined : lines(100, 300)(x, y);
+/** Noise, and a nose that has not the colour of skin, as in a highlight. */
+const noise: Paint = (x, y) => {
+  const random = Math.sin(x * 12.9898 + y * 78.233) * 43_758.5453;
+  return {
+    luma: SKIN + 40 * (random - Math.floor(random) - 0.5),
+    isGrey: y > BROWS && Math.abs(x - AXIS) < NOSE,
+  };
+};
 /** Grey above a height, and beside the temples. */
 const grey =
   (below: number, isBeside: boolean): Paint =>
@@ -108,4 +116,9 @@ describe('the age of a face', () => {
       );
     });
   }
+
+  test('noise does not darken the teeth where the nose cannot be seen', () => {
+    const { teeth } = mouth(noise);
+    assert.ok(teeth > 0.95 * young.teeth, `${teeth} of ${young.teeth}`);
+  });
 });
