@@ -46,6 +46,7 @@ export async function writeSheet(
     name,
     picture: pictureOf(rgb),
   }));
+  // The second row begins below the portrait.
   tiles.splice(columns - 1, 0, undefined);
   await writeTiles(file, [first, ...tiles], columns);
 }
@@ -63,13 +64,9 @@ export function filmFrames({ frames, spoken }: Clip): number[] {
   const length = FILM_PICTURES * FILM_STEP;
   const movedFrom = (start: number): number =>
     moved.slice(start, start + length).reduce((sum, one) => sum + one, 0);
-  let best = 0;
-  for (let start = 1; start + length <= spoken; start++) {
-    if (movedFrom(start) > movedFrom(best)) {
-      best = start;
-    }
-  }
-  return Array.from({ length: FILM_PICTURES }, (_, i) => best + i * FILM_STEP);
+  const starts = Array.from({ length: Math.max(1, spoken - length + 1) }, (_, i) => movedFrom(i));
+  const first = starts.indexOf(Math.max(...starts));
+  return Array.from({ length: FILM_PICTURES }, (_, i) => first + i * FILM_STEP);
 }
 
 /**

@@ -10,14 +10,18 @@ import {
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { AXIS, Canvas, poseOf, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+import {
+  AXIS,
+  Canvas,
+  chroma,
+  INSIDE,
+  poseOf,
+  SIZE,
+  syntheticAsset,
+  syntheticParts,
+} from './synthetic-face.ts';
 
 const PIXELS = SIZE * SIZE;
-/** V of the inside of a mouth without other colours. */
-const INSIDE = 230;
-
-/** Index of the V sample at a pixel. */
-const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
 
 describe('lips', () => {
   test('puckered lips are narrow, full and almost shut, and skin is bare beside moved corners', () => {
@@ -50,7 +54,7 @@ describe('lips', () => {
     ): { width: number; lips: number; gap: number; line: number; red: number } => {
       const { picture } = canvas.show(shape);
       const gapAt = (x: number, y: number): boolean =>
-        picture[PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1)]! > 128 + 0.3 * (INSIDE - 128);
+        picture[chroma(x, y)]! > 128 + 0.3 * (INSIDE - 128);
       const dark = (x: number, y: number): boolean => picture[y * SIZE + x]! < (skin + lip) / 2;
       const middle = Array.from({ length: 90 }, (_, i) => 280 + i);
       const gap = middle.filter((y) => gapAt(256, y)).length;

@@ -4,14 +4,18 @@ import { describe, test } from 'vitest';
 import type { FaceTints } from '../../../src/media/face-asset.ts';
 import { native } from '../../../src/native/addon.ts';
 import { type Shape, VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { AXIS, Canvas, SIZE, stripes, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+import {
+  AXIS,
+  Canvas,
+  chroma,
+  INSIDE,
+  SIZE,
+  stripes,
+  syntheticAsset,
+  syntheticParts,
+} from './synthetic-face.ts';
 
 const PIXELS = SIZE * SIZE;
-/** V of the inside of a mouth without other colours. */
-const INSIDE = 230;
-
-/** Index of the V sample at a pixel. */
-const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
 
 describe('the inside of the mouth', () => {
   test('teeth are as soft as a portrait that was enlarged', () => {

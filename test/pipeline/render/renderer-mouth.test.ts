@@ -8,6 +8,7 @@ import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
 import {
   AXIS,
   Canvas,
+  chroma,
   SIZE,
   syntheticAsset,
   syntheticParts,
@@ -17,9 +18,6 @@ import {
 const parts = syntheticParts();
 const asset = new native.FaceAsset(syntheticAsset());
 const PIXELS = SIZE * SIZE;
-
-/** Index of the V sample at a pixel. */
-const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
 
 /** Outlines of both lips in the FaceMesh topology. */
 const LIPS = [

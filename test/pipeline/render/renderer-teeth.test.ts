@@ -3,14 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { native } from '../../../src/native/addon.ts';
 import { type Shape, VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { Canvas, SIZE, stripes, syntheticAsset } from './synthetic-face.ts';
-
-const PIXELS = SIZE * SIZE;
-/** V of the inside of a mouth without other colours. */
-const INSIDE = 230;
-
-/** Index of the V sample at a pixel. */
-const chroma = (x: number, y: number): number => PIXELS * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
+import { Canvas, chroma, INSIDE, SIZE, stripes, syntheticAsset } from './synthetic-face.ts';
 
 describe('teeth', () => {
   test("upper teeth are lit in front, less at the canines, and lie in the lip's shadow", () => {
@@ -45,7 +38,6 @@ describe('teeth', () => {
       const at = [...[256, 246, 266].map(tooth), ...[237, 275].map(teeth)];
       const [front, ...sides] = at;
       const seen = `${JSON.stringify(shape)} ${JSON.stringify(at)}`;
-      // The skin's texture counts as old: .8 of the light is left.
       assert.ok(front!.upper > 0.64, seen);
       // Lips that are not spread cover the lower row.
       const least = shape === raised ? 0.4 : 0;
@@ -102,7 +94,7 @@ describe('teeth', () => {
     });
     /** The row where the teeth of a column end: they alone are yellow. */
     const edge = (x: number): number => {
-      const blue = (row: number): number => picture[chroma(x, row) - PIXELS / 4]!;
+      const blue = (row: number): number => picture[chroma(x, row) - (SIZE * SIZE) / 4]!;
       const last = Array.from({ length: 20 }, (_, i) => 340 - 2 * i).find((row) => blue(row) < 95)!;
       return last + (2 * (95 - blue(last))) / (blue(last + 2) - blue(last));
     };

@@ -26,7 +26,7 @@ export const IRIS = { x: 48, radius: 8, luma: 40 } as const;
 const WHITE_LUMA = 200;
 
 /** V of everything inside the mouth; that of skin and background is far lower. */
-const INSIDE_V = 230;
+export const INSIDE = 230;
 const LIP_V = 150;
 const SEEN_V = 180;
 
@@ -142,7 +142,7 @@ export function syntheticParts(changes: Partial<FaceAssetParts> = {}): FaceAsset
       neutral[SIZE * SIZE * 1.25 + (y * SIZE) / 2 + x] = lip ? LIP_V : 138;
     }
   }
-  const inside = [60, 110, INSIDE_V] as const;
+  const inside = [60, 110, INSIDE] as const;
   return {
     width: SIZE,
     height: SIZE,
@@ -208,6 +208,10 @@ export class Canvas {
     return area;
   }
 }
+
+/** Index of the V sample at a pixel of a picture. */
+export const chroma = (x: number, y: number): number =>
+  SIZE * SIZE * 1.25 + ((y >> 1) * SIZE) / 2 + (x >> 1);
 
 /** A picture of stripes of a width, whose edges take so many pixels. */
 export function stripes(edge: number, width = 24): Uint8Array {
