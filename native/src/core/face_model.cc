@@ -311,18 +311,33 @@ class Builder {
   }
 
   void moving() {
+    Model::Features& area = model_.features;
+    area.left = model_.columns;
+    area.top = model_.rows;
     for (int j = 0; j < model_.rows; j++) {
       int begin = model_.columns, end = 0;
       for (int i = 0; i < model_.columns; i++) {
         const auto k = size_t(model_.node(i, j));
-        if (model_.breath[k] != 0 || model_.depth[k] != 0 || model_.brow[k] != 0 ||
-            model_.brow_inner[k] != 0 || model_.cheek[k] != 0 || model_.cheek_low[k] != 0) {
+        const bool is_feature = model_.brow[k] != 0 || model_.brow_inner[k] != 0 ||
+                                model_.cheek[k] != 0 || model_.cheek_low[k] != 0;
+        if (model_.breath[k] != 0 || model_.depth[k] != 0 || is_feature) {
           begin = std::min(begin, i);
           end = i + 1;
+        }
+        if (is_feature) {
+          area.left = std::min(area.left, i);
+          area.top = std::min(area.top, j);
+          area.right = std::max(area.right, i + 1);
+          area.bottom = j + 1;
         }
       }
       model_.moving.emplace_back(std::min(begin, end), end);
     }
+    // With a border of nodes that they do not move.
+    area.left = std::max(0, area.left - 1);
+    area.top = std::max(0, area.top - 1);
+    area.right = std::min(model_.columns, area.right + 1);
+    area.bottom = std::min(model_.rows, area.bottom + 1);
   }
 
   /** @returns the root mean square of the luma's gradient in a square, more than 0 */

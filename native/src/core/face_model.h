@@ -139,9 +139,14 @@ struct Model {
   std::vector<float> depth;       // of each node towards the viewer, pixels, times weight
   std::vector<float> brow;        // how far each node follows raised brows, 0 to 1
   std::vector<float> brow_inner;  // how far it follows frowning brows; positive is down
+  std::vector<float> brow_room;   // how far brows may lower it, pixels
   std::vector<float> cheek;       // how far it follows the cheeks of a smile, 0 to 1
   std::vector<float> cheek_low;   // how far it follows those of speech, which leave the lids
-  Point pivot{};                  // centre of the head's roll
+  /** The nodes that brows and cheeks may move while the head is neutral, to one after the last. */
+  struct Features {
+    int left = 0, top = 0, right = 0, bottom = 0;
+  } features;
+  Point pivot{};  // centre of the head's roll
   // How far each node may move before what is round it is drawn again, 1/SUBPIXEL pixel. Smooth
   // parts of the picture may wait longer than edges. Eight may be read from each node.
   std::vector<int16_t> node_lag;

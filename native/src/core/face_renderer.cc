@@ -50,6 +50,7 @@ Renderer::Renderer(const Model& model, const Warp& warp, DrawEye eye_drawing)
       draw_eye_(eye_drawing),
       interior_(model),
       head_(model.weight.size()),
+      raise_(model.weight.size(), 0.f),
       head_nodes_(model.weight.size()),
       nodes_(model.weight.size()),
       upper_(model.weight.size()),

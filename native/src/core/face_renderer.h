@@ -119,6 +119,7 @@ class Renderer {
 
   void apply_limits(const Articulation& articulation, const Pose& pose);
   void displace_head();
+  void displace_features();
   void displace_mouth();
   void assign_turns();
   void mark_changes(std::span<uint8_t> dirty, bool may_shift);
@@ -170,10 +171,11 @@ class Renderer {
   Mood last_mood_;
   Mouth mouth_;
   MouthInterior interior_;
-  Places head_;           // displacement of each node by the head's pose
-  Shifts head_nodes_;     // the same in 1/SUBPIXEL pixel
-  Shifts nodes_;          // total displacement, on the side of the seam where the node is
-  Shifts upper_, lower_;  // the same on either side of the seam; only near the mouth
+  Places head_;               // displacement of each node by the head's pose
+  std::vector<float> raise_;  // what brows and cheeks do at each node, where the head is neutral
+  Shifts head_nodes_;         // the same in 1/SUBPIXEL pixel
+  Shifts nodes_;              // total displacement, on the side of the seam where the node is
+  Shifts upper_, lower_;      // the same on either side of the seam; only near the mouth
   Places local_;  // position of each node in the mouth's coordinates without the head's pose; only
                   // near the mouth
   std::vector<uint8_t> seam_;  // whether a lip's edge may be in a node's cell; only near the mouth

@@ -47,22 +47,13 @@ float picture_scale(const Asset& asset) {
 
 }  // namespace
 
-/** The pose of head and brows. For small angles it is linear in its parameters. */
+/** The pose of the head, and what the features do in it. For small angles it is linear. */
 void Renderer::displace_head() {
   const Model& m = model_;
   const float scale = picture_scale(m.asset);
   const float sx = pose_.shift_x * scale, sy = pose_.shift_y * scale,
               rise = -pose_.breath * BREATH_LIFT * scale;
-  const Articulation& lips = mouth_.now;
-  const float brows = m.asset.limits.brow * m.face_height,
-              // Raised brows flash less: skin and lashes below them would be stretched too far.
-      flash = pose_.brow * (1 - clamp01(mood_.brow)),
-              lift = -(flash + mood_.brow) * BROW_LIFT * brows, frown = mood_.frown * FROWN * brows,
-              cheeks = -std::max(0.f, mood_.smile) * CHEEK_LIFT * brows,
-              spoken = -(BY_SPREAD * lips.wide - BY_ROUND * lips.round - BY_JAW * lips.jaw) *
-                       CHEEK_LIFT * brows;
-  const float down_x = -m.frame.sin, down_y = m.frame.cos, roll = pose_.roll, yaw = pose_.yaw,
-              pitch = pose_.pitch;
+  const float roll = pose_.roll, yaw = pose_.yaw, pitch = pose_.pitch;
   for (int j = 0; j < m.rows; j++) {
     const auto [begin, end] = m.moving[size_t(j)];
     const size_t first = size_t(m.node(begin, j));
@@ -72,10 +63,6 @@ void Renderer::displace_head() {
     const float* weight = m.weight.data() + first;
     const float* breath = m.breath.data() + first;
     const float* depth = m.depth.data() + first;
-    const float* brow = m.brow.data() + first;
-    const float* inner = m.brow_inner.data() + first;
-    const float* cheek = m.cheek.data() + first;
-    const float* low = m.cheek_low.data() + first;
     float* __restrict head_x = head_.x.data() + first;
     float* __restrict head_y = head_.y.data() + first;
     // In vectors, which compilers do not make of it themselves. The last ones may overlap.
@@ -85,11 +72,9 @@ void Renderer::displace_head() {
         std::memcpy(&out, values + i, sizeof out);
         return out;
       };
-      const F raise = lift * at(brow) + frown * at(inner) + cheeks * at(cheek) + spoken * at(low),
-              w = at(weight), d = at(depth), x = w * (sx - roll * y) + yaw * d + raise * down_x,
+      const F w = at(weight), d = at(depth), x = w * (sx - roll * y) + yaw * d,
               across = left + (float(i * NODE_STEP) + steps),
-              yy = free *
-                   (w * (sy + roll * across) + pitch * d + raise * down_y + rise * at(breath));
+              yy = free * (w * (sy + roll * across) + pitch * d + rise * at(breath));
       std::memcpy(head_x + i, &x, sizeof x);
       std::memcpy(head_y + i, &yy, sizeof yy);
     };
@@ -104,8 +89,63 @@ void Renderer::displace_head() {
         place(std::min(i, count - LANES), STEPS);
       }
     }
-    to_subpixels(head_x, count, head_nodes_.x.data() + first);
-    to_subpixels(head_y, count, head_nodes_.y.data() + first);
+  }
+  displace_features();
+  for (int j = 0; j < m.rows; j++) {
+    const auto [begin, end] = m.moving[size_t(j)];
+    const size_t first = size_t(m.node(begin, j));
+    to_subpixels(head_.x.data() + first, end - begin, head_nodes_.x.data() + first);
+    to_subpixels(head_.y.data() + first, end - begin, head_nodes_.y.data() + first);
+  }
+}
+
+/** Adds what brows and cheeks do. They go with the head: so their fields do. */
+void Renderer::displace_features() {
+  const Model& m = model_;
+  const Articulation& lips = mouth_.now;
+  const float brows = m.asset.limits.brow * m.face_height,
+              // Raised brows flash less: skin and lashes below them would be stretched too far.
+      flash = pose_.brow * (1 - clamp01(mood_.brow)),
+              lift = -(flash + mood_.brow) * BROW_LIFT * brows, frown = mood_.frown * FROWN * brows,
+              cheeks = -std::max(0.f, mood_.smile) * CHEEK_LIFT * brows,
+              spoken = -(BY_SPREAD * lips.wide - BY_ROUND * lips.round - BY_JAW * lips.jaw) *
+                       CHEEK_LIFT * brows;
+  const Model::Features& f = m.features;
+  if (lift == 0 && frown == 0 && cheeks == 0 && spoken == 0) {
+    return;
+  }
+  for (int j = f.top; j < f.bottom; j++) {
+    const auto k = size_t(m.node(f.left, j));
+    const float *brow = m.brow.data() + k, *inner = m.brow_inner.data() + k,
+                *room = m.brow_room.data() + k, *cheek = m.cheek.data() + k,
+                *low = m.cheek_low.data() + k;
+    float* __restrict raise = raise_.data() + k;
+    for (int i = 0; i < f.right - f.left; i++) {
+      raise[i] = std::min(lift * brow[i] + frown * inner[i], room[i]) + cheeks * cheek[i] +
+                 spoken * low[i];
+    }
+  }
+  // A node shows what is a displacement away from it: that is where the field is read.
+  const float scale = picture_scale(m.asset), down_x = -m.frame.sin, down_y = m.frame.cos;
+  const int margin = int(std::ceil(HEAD_MARGIN * scale / NODE_STEP));
+  for (int j = std::max(0, f.top - margin); j < std::min(m.rows, f.bottom + margin); j++) {
+    const auto [begin, end] = m.moving[size_t(j)];
+    const float free = clamp01(float(m.y0 + j * NODE_STEP) / (EDGE * scale));
+    for (int i = std::max(begin, f.left - margin); i < std::min(end, f.right + margin); i++) {
+      const auto k = size_t(m.node(i, j));
+      const float x = float(i) - head_.x[k] / NODE_STEP, y = float(j) - head_.y[k] / NODE_STEP;
+      if (x < float(f.left) || y < float(f.top) || x >= float(f.right - 1) ||
+          y >= float(f.bottom - 1)) {
+        continue;
+      }
+      const int ix = int(x), iy = int(y);
+      const float fx = x - float(ix), fy = y - float(iy);
+      const float *upper = raise_.data() + m.node(ix, iy), *lower = upper + m.columns;
+      const float raise =
+          m.weight[k] * mix(mix(upper[0], upper[1], fx), mix(lower[0], lower[1], fx), fy);
+      head_.x[k] += raise * down_x;
+      head_.y[k] += free * raise * down_y;
+    }
   }
 }
 
