@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<Mood, EMOTIONS> MOODS{{
     {},
     {.smile = 1.5f, .brow = .3f, .frown = 0, .lids = 0, .press = 0, .open = 0, .gain = 1.05f},
-    {.smile = -1.2f, .brow = .3f, .frown = -2.1f, .lids = .3f, .press = 0, .open = 0, .gain = .8f},
+    {.smile = -.95f, .brow = .3f, .frown = -1.7f, .lids = .3f, .press = 0, .open = 0, .gain = .8f},
     {.smile = .05f,
      .brow = 1.25f,
      .frown = 0,
@@ -120,6 +120,10 @@ constexpr float SHORTENED = .18f;
  * in people the lips taper towards the corners (docs/faces-judged.md, round 32).
  */
 constexpr float OVAL = .4f;
+/**
+ * Rounding of the lips of a mouth that a mood opens, share of that: without it surprise is a grin.
+ */
+constexpr float AJAR_ROUND = .5f;
 /** Half width of the lower lip's outer edge of a mouth that is open, in half widths. */
 constexpr float AROUND = .94f;
 /** Rounded lips that part leave this opening besides, share of the face's height. */
@@ -169,8 +173,10 @@ void shape_mouth(const Model& model, const Articulation& articulation, const Moo
   const float gain = mood.gain;
   a.jaw = clamp01(a.jaw * gain);
   a.open = clamp01(a.open * gain + mood.open * (1 - a.press));
-  a.jaw = std::max(a.jaw, .7f * (a.open - .35f));  // lips that open wide take the jaw along
-  a.round = std::min(a.round * std::min(gain, 1.f), model.asset.limits.round);
+  const float ajar = mood.open * (1 - a.press) * (1 - a.speech);
+  a.jaw = std::max({a.jaw, ajar, .7f * (a.open - .35f)});  // lips that open wide take the jaw along
+  a.round = std::min(std::max(a.round * std::min(gain, 1.f), AJAR_ROUND * ajar),
+                     model.asset.limits.round);
   a.press = std::max(a.press, mood.press * (1 - smoothstep(0, .15f, std::max(a.open, a.jaw))));
   mouth.now = a;
 

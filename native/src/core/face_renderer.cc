@@ -159,7 +159,7 @@ void Renderer::apply_limits(const Articulation& articulation, const Pose& pose) 
   for (size_t i = 0; i < Articulation::SIZE; i++) {
     values_of(articulation_)[i] = clamp_finite(values_of(articulation_)[i], 0, 1);
   }
-  articulation_.nod = articulation_.speech = 0;  // already in the pose
+  articulation_.nod = 0;  // already in the pose
   pose_ = pose;
   for (size_t i = 0; i < 2; i++) {
     values_of(pose_)[i] = clamp_finite(values_of(pose_)[i], 0, 1);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import {
   ARTICULATION_SIZE,
+  ARTICULATOR_INDEX,
   EMOTIONS,
   type Motion,
   POSE_INDEX,
@@ -11,7 +12,7 @@ import {
 import type { LookCommand } from '../../../src/pipeline/render/renderer.ts';
 import { native } from '../../../src/native/addon.ts';
 import { RigRenderer } from '../../../src/pipeline/render/rig-renderer.ts';
-import { syntheticAsset } from './synthetic-face.ts';
+import { Canvas, chroma, INSIDE, SIZE, syntheticAsset } from './synthetic-face.ts';
 
 const asset = new native.FaceAsset(syntheticAsset());
 const rest = new Float32Array(ARTICULATION_SIZE);
@@ -103,4 +104,33 @@ test('each emotion is borne and shown in its own way; a head that is to be still
   assert.ok(sad!.pitch > neutral!.pitch + 0.02, 'a sad head is bowed');
   assert.ok(sad!.gazeY > neutral!.gazeY + 0.1, 'and looks down');
   assert.ok(surprised!.pitch < neutral!.pitch - 0.02, 'a surprised one is raised');
+});
+
+test('the mouth of a surprised face is open and not spread; as it speaks, only speech drops the jaw', () => {
+  const speaking = new Float32Array(ARTICULATION_SIZE);
+  speaking[ARTICULATOR_INDEX.speech] = 1;
+  /** Width and height of what is inside the lips. */
+  const opening = (emotion: number, articulation: Float32Array): [number, number] => {
+    const canvas = new Canvas(asset);
+    canvas.renderer.setEmotion(emotion, 1);
+    for (let frame = 0; frame < 60; frame++) {
+      canvas.draw(articulation);
+    }
+    const [columns, rows] = [new Set<number>(), new Set<number>()];
+    for (let y = 280; y < 400; y += 2) {
+      for (let x = 0; x < SIZE; x += 2) {
+        if (canvas.picture[chroma(x, y)]! > 0.75 * INSIDE) {
+          columns.add(x);
+          rows.add(y);
+        }
+      }
+    }
+    return [2 * columns.size, 2 * rows.size];
+  };
+  const surprised = EMOTIONS.indexOf('surprised');
+  const [width, height] = opening(surprised, rest);
+  const [wide, high] = opening(surprised, speaking);
+  assert.ok(height > 16 && height > 0.25 * width, `${width} x ${height}`);
+  assert.ok(width < wide && high < 0.8 * height, `${wide} x ${high} in speech`);
+  assert.equal(opening(EMOTIONS.indexOf('sad'), rest)[1], 0);
 });
