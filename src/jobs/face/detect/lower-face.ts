@@ -1,6 +1,6 @@
 // Whether cloth covers the lower face: a mask, a scarf. A pattern on it can look like lips, so the
 // skin that is missing is looked for.
-import { type Lab, labAt, median, medianColour, patchAt } from '../imaging/colour.ts';
+import { type Lab, median, medianColour, patchAt } from '../imaging/colour.ts';
 import { indicesAbove } from '../imaging/mask.ts';
 import type { Crop } from './crop.ts';
 import { outlineMask } from './exposure.ts';
@@ -33,8 +33,9 @@ const OTHER = { same: 0.2, skin: 0.9 } as const;
 const BELOW_SKIN = { same: 0.5, skin: 0.45, above: 0.5 } as const;
 /** The same of a colour (median chroma) without any skin: faces in coloured light have .83 and more. */
 const COLOURED = { same: 0.65, skin: 0.03, chroma: 8 } as const;
-/** Every so many pixels of the lower face are looked at. */
+/** Every so many pixels of the lower face a spot of this radius is looked at: noise has any colour. */
 const STEP = 5;
+const SPOT = 2;
 
 /** Whether so little of the lower face looks like skin, or like the upper face, that it is covered. */
 export function isLowerFaceCovered({ image, points }: Pick<Crop, 'image' | 'points'>): boolean {
@@ -50,7 +51,9 @@ export function isLowerFaceCovered({ image, points }: Pick<Crop, 'image' | 'poin
     outlineMask(image, points, LOWER_FACE),
     0.5,
     (i) => i % STEP === 0 && lips.data[i]! < 0.5,
-  ).map((i) => labAt(image, i));
+  ).map((i) =>
+    medianColour(image, patchAt(image, i % image.width, Math.floor(i / image.width), SPOT)),
+  );
   if (below.length === 0) {
     return false;
   }

@@ -76,6 +76,13 @@ function select(values: Float32Array, at: number): number {
 /** The 0.5 quantile; 0 when there are no values. */
 export const median = (values: readonly number[] | Float32Array): number => quantile(values, 0.5);
 
+/**
+ * The standard deviation of values about 0 that are normal but for outliers, from the median of
+ * their sizes.
+ */
+export const robustDeviation = (values: readonly number[]): number =>
+  median(values.map(Math.abs)) / 0.6745;
+
 /** The mean of numbers; NaN of none. */
 export const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;

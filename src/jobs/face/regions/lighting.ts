@@ -1,6 +1,13 @@
 // Estimates the light and the skin of a portrait, to colour what the portrait does not show.
 import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { lumaAt, lumaOf, median, medianColour, quantile } from '../imaging/colour.ts';
+import {
+  lumaAt,
+  lumaOf,
+  median,
+  medianColour,
+  quantile,
+  robustDeviation,
+} from '../imaging/colour.ts';
 import type { Rgb } from '../imaging/patch.ts';
 import {
   CHEEKS,
@@ -192,15 +199,14 @@ function patch({ width, height }: RgbImage, x: number, y: number, radius: number
 function grainOf(image: RgbImage, indices: readonly number[]): number {
   const { width } = image;
   const l = (i: number): number => lumaAt(image, i);
-  const responses = indices.map((i) =>
-    Math.abs(
+  const responses = indices.map(
+    (i) =>
       4 * l(i) -
-        2 * (l(i - 1) + l(i + 1) + l(i - width) + l(i + width)) +
-        l(i - width - 1) +
-        l(i - width + 1) +
-        l(i + width - 1) +
-        l(i + width + 1),
-    ),
+      2 * (l(i - 1) + l(i + 1) + l(i - width) + l(i + width)) +
+      l(i - width - 1) +
+      l(i - width + 1) +
+      l(i + width - 1) +
+      l(i + width + 1),
   );
-  return median(responses) / 0.6745 / 6;
+  return robustDeviation(responses) / 6;
 }
