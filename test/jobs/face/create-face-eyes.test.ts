@@ -9,6 +9,7 @@ import {
   type FaceAssetParts,
 } from '../../../src/media/face-asset.ts';
 import { i420Bytes, macroblocks } from '../../../src/media/picture.ts';
+import { noiseSource } from '../../../src/jobs/face/imaging/noise.ts';
 import { native } from '../../../src/native/addon.ts';
 import { at, create, describeFace, partsOf } from './face-checks.ts';
 import { defaultPortrait, drawnOver, portrait, portraitOf } from './portraits.ts';
@@ -71,6 +72,57 @@ test('brows move little behind thick or thin glasses, and freely without', async
     'stroke="#666" stroke-width="2.5"',
   ]) {
     assert.ok((await browOf(await drawnOver('mei', frame(stroke)))) < 0.3, stroke);
+  }
+});
+
+/** A drawn portrait with coloured noise. @param deviation standard deviation, 0..255 */
+async function noisy(bytes: Buffer, deviation: number): Promise<Buffer> {
+  const { data, info } = await sharp(bytes)
+    .removeAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const noise = noiseSource(5);
+  for (let i = 0; i < data.length; i++) {
+    data[i] = Math.min(255, Math.max(0, data[i]! + deviation * Math.SQRT2 * noise()));
+  }
+  const { width, height, channels } = info;
+  return sharp(data, { raw: { width, height, channels } }).png().toBuffer();
+}
+
+test('noise is not taken for glasses', async () => {
+  const browOf = async (bytes: Buffer): Promise<number> =>
+    (await describeFace(await noisy(bytes, 30))).parts.limits.brow;
+  for (const id of ['ava', 'mei', 'samuel', 'walter']) {
+    assert.equal(await browOf(portraitOf(id)), 1, id);
+  }
+  assert.ok((await browOf(portraitOf('ruth'))) < 0.3, 'ruth wears glasses');
+});
+
+test('a lid closes with the noise of the portrait', async () => {
+  const parts = await partsOf(await noisy(portraitOf('ava'), 40));
+  const canvas = blinking(encodeFaceAsset(parts), 1);
+  /** Deviation of each pixel from the mean of those beside it, in a square. */
+  const roughness = (x: number, y: number): number => {
+    let [sum, count] = [0, 0];
+    for (let row = y - 5; row < y + 5; row++) {
+      for (let column = x - 8; column < x + 8; column++) {
+        const k = row * 512 + column;
+        sum += Math.abs(canvas[k]! - (canvas[k - 1]! + canvas[k + 1]!) / 2);
+        count++;
+      }
+    }
+    return sum / count;
+  };
+  const place = (index: number, down = 0): number => {
+    const [x, y] = at(parts, index);
+    return roughness(Math.round(x), Math.round(y + down));
+  };
+  for (const [lid, cheek] of [
+    [159, 50],
+    [386, 280],
+  ] as const) {
+    const [closed, skin] = [place(lid, 2), place(cheek)];
+    assert.ok(closed > 0.6 * skin, `${closed} beside ${skin} of the cheek`);
   }
 });
 

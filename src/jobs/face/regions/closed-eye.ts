@@ -61,9 +61,9 @@ export function closedEye(
   shadeLid(lid, inpainted, box, Math.min(...corners), Math.max(...corners), upper, lower);
   if (wearsGlasses) {
     addGrain(lid, inpainted, box, lighting.grain, seed);
-  } else {
-    addTexture(lid, image, inpainted, box, CHEEK * Math.abs(corners[0]! - corners[1]!));
   }
+  const down = CHEEK * Math.abs(corners[0]! - corners[1]!);
+  addTexture(lid, image, inpainted, box, down, wearsGlasses);
   drawLashes(lid, points, eye, lashColour(image, points, eye, lighting), lighting);
   const alpha = softOutline(mask, points, eye, upper, box);
   const hair = blur(hairOver(image, surround, points, eye, upper, box), HAIR_FADE);

@@ -1,6 +1,6 @@
 // The skin of a closed lid, over what was inpainted there: its colour, shading, texture and grain.
 import { clamp, mix, plane, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { lumaAt, lumaOf, median } from '../imaging/colour.ts';
+import { lumaAt, lumaOf, median, robustDeviation } from '../imaging/colour.ts';
 import type { Curve } from '../imaging/curve.ts';
 import { blur } from '../imaging/mask.ts';
 import { noiseSource } from '../imaging/noise.ts';
@@ -104,16 +104,24 @@ export function shadeLid(
   }
 }
 
-/** Share of the cheek's texture that the lid has, and the most of it; luma. */
+/** Share of the cheek's texture that the lid has, and the most of it; 0..255. */
 const TEXTURE = 0.8;
 const TEXTURE_BOUND = 7;
 /** Radius of what is texture, pixels. */
 const TEXTURE_RADIUS = 3.5;
+/**
+ * Standard deviation of the cheek's texture from which on it is noise of the camera, 0..255: skin
+ * has 3 to 6. All of it is on a lid as well, in colour, too. Spots and wrinkles of the cheek, which
+ * are not, exceed it by this factor.
+ */
+const NOISE: readonly [number, number] = [6, 10];
+const BEYOND_NOISE = 3;
 
 /**
  * Gives the lid the texture and the grain of the skin below the eye: inpainted skin is as smooth as
  * plastic.
  * @param down how far below the lid that skin is, pixels
+ * @param behindGlasses whether it may have the rim of glasses: then it gives its noise alone
  */
 export function addTexture(
   lid: RgbImage,
@@ -121,16 +129,25 @@ export function addTexture(
   mask: Plane,
   box: Box,
   down: number,
+  behindGlasses: boolean,
 ): void {
-  const skin = plane(box.right - box.left, box.bottom - box.top);
-  for (let k = 0; k < skin.data.length; k++) {
-    const y = Math.min(image.height - 1, Math.floor(k / skin.width) + box.top + Math.round(down));
-    skin.data[k] = lumaAt(image, y * image.width + (k % skin.width) + box.left);
+  const planes = [0, 1, 2].map(() => plane(box.right - box.left, box.bottom - box.top));
+  const { width } = planes[0]!;
+  for (let k = 0; k < planes[0]!.data.length; k++) {
+    const y = Math.min(image.height - 1, Math.floor(k / width) + box.top + Math.round(down));
+    const i = y * image.width + (k % width) + box.left;
+    planes.forEach((skin, c) => (skin.data[k] = image.data[i * 3 + c]!));
   }
-  const smooth = blur(skin, TEXTURE_RADIUS);
-  addDetail(lid, mask, box, (k) =>
-    clamp(TEXTURE * (skin.data[k]! - smooth.data[k]!), -TEXTURE_BOUND, TEXTURE_BOUND),
-  );
+  const smooth = planes.map((skin) => blur(skin, TEXTURE_RADIUS));
+  const of = (c: number, k: number): number => planes[c]!.data[k]! - smooth[c]!.data[k]!;
+  const grain = robustDeviation(Array.from(planes[1]!.data, (_, k) => of(1, k)));
+  const noisy = smoothstep(...NOISE, grain);
+  const share = mix(behindGlasses ? 0 : TEXTURE, 1, noisy);
+  const bound = mix(TEXTURE_BOUND, Math.max(TEXTURE_BOUND, BEYOND_NOISE * grain), noisy);
+  addDetail(lid, mask, box, (k, c) => {
+    const luma = lumaOf(of(0, k), of(1, k), of(2, k));
+    return share * clamp(mix(luma, of(c, k), noisy), -bound, bound);
+  });
 }
 
 /**
@@ -146,14 +163,19 @@ export function addGrain(lid: RgbImage, mask: Plane, box: Box, grain: number, se
   addDetail(lid, mask, box, (k) => soft.data[k]! * Math.min(6, 1.8 * grain));
 }
 
-/** @param detail luma to add to the pixels of the box, in the order of its rows */
-function addDetail(lid: RgbImage, mask: Plane, box: Box, detail: (k: number) => number): void {
+/** @param detail what to add to a channel of the pixels of the box, in the order of its rows */
+function addDetail(
+  lid: RgbImage,
+  mask: Plane,
+  box: Box,
+  detail: (k: number, channel: number) => number,
+): void {
   const width = box.right - box.left;
   for (let k = 0; k < width * (box.bottom - box.top); k++) {
     const i = (Math.floor(k / width) + box.top) * lid.width + (k % width) + box.left;
-    const delta = detail(k) * mask.data[i]!;
-    for (let c = i * 3; c < i * 3 + 3; c++) {
-      lid.data[c] = clamp(lid.data[c]! + delta + 0.5, 0, 255);
+    for (let c = 0; c < 3; c++) {
+      const delta = detail(k, c) * mask.data[i]!;
+      lid.data[3 * i + c] = clamp(lid.data[3 * i + c]! + delta + 0.5, 0, 255);
     }
   }
 }
