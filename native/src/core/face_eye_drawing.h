@@ -36,6 +36,7 @@ struct EyeState {
   float lash;         // opacity of the edge's lashes: a closed lid has its own
   float droop, sink;  // how much lower than in the portrait the lids' margins are, pixels
   Point shift;        // of the iris, pixels
+  float shade;        // share of its light that the eyeball loses at the edge of the lid
 
   bool moves_iris() const { return shift.x != 0 || shift.y != 0; }
 };

@@ -61,9 +61,9 @@ EYE_TARGET inline void blink_over(const EyeState& state, F x, F y, const Place& 
   out.covered = shown * unfolded * smoothstep(splat(-2.5f), splat(3.5f), at.v - at.crease) *
                 smoothstep(splat(.9f), splat(-.9f), at.v - edge - state.below) * ends;
   const I shaded = (at.v > edge) & (at.v < at.lower);
-  out.light = shaded
-                  ? 1 - .25f * shown * smoothstep(splat(.35f * eye.height), splat(0), at.v - edge)
-                  : splat(1);
+  out.light =
+      shaded ? 1 - state.shade * shown * smoothstep(splat(.35f * eye.height), splat(0), at.v - edge)
+             : splat(1);
   const F across = (at.v - edge) / (.06f * eye.height + .85f),
           bell = clamp01(1 - across * across * (1 / 4.5f)), squared = bell * bell;
   out.lash =

@@ -170,3 +170,20 @@ test('an iris that touches a corner in the portrait stays there: no white is kno
   expect(Math.abs(at(-1) - at(0))).toBeLessThan(1);
   expect(Math.abs(at(1) - at(0))).toBeLessThan(1);
 });
+
+test('what a closing lid leaves of the white is in its shade', () => {
+  /** The light of the white that is seen last, beside the iris. */
+  const light = (blink: number): number => {
+    const pose = poseOf({ blinkLeft: blink, blinkRight: blink });
+    const { picture } = new Canvas(asset).show({}, 1, pose);
+    const column = Math.round(AXIS + IRIS.x - IRIS.radius - 4);
+    let most = 0;
+    for (let row = EYE_Y + 3; row < EYE_Y + 6; row++) {
+      most = Math.max(most, picture[row * SIZE + column]!);
+    }
+    return most;
+  };
+  const [open, third, narrow] = [light(0), light(0.3), light(0.65)];
+  assert.ok(third > 0.9 * open, `${third} of ${open} when a third is shut`);
+  assert.ok(narrow < 0.85 * open, `${narrow} of ${open} when two thirds are`);
+});
