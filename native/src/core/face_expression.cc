@@ -22,8 +22,7 @@ constexpr std::array<EyeVertices, 2> EYES{{{33, 133, 159, 145}, {362, 263, 386, 
 constexpr float LASHES = .026f;
 /** Farthest that brows move up, that of surprise, share of the face's height. */
 constexpr float FARTHEST_UP = .045f;
-/** Most that the skin below a brow is stretched and compressed in the mean, shares of its height.
- */
+/** How far the skin below a brow is stretched and compressed at most, shares of its height. */
 constexpr float STRETCHED = .8f, COMPRESSED = .85f;
 
 /** A brow, in the mouth's coordinates. Its ends are those of the landmarks. */
@@ -75,8 +74,9 @@ Brow find_brow(const Model& model, std::span<const int> indices, std::span<const
   for (size_t i = 0; i < PLACES; i++) {
     pairs.emplace_back(model.local(indices[i]), model.local(indices[i + PLACES]));
   }
+  const auto across = [](const auto& pair) { return pair.first.x + pair.second.x; };
   std::sort(pairs.begin(), pairs.end(),
-            [](const auto& a, const auto& b) { return a.first.x < b.first.x; });
+            [&](const auto& a, const auto& b) { return across(a) < across(b); });
   std::vector<Point> points, ends;
   std::array<float, PLACES> further{};
   for (size_t i = 0; i < PLACES; i++) {

@@ -202,20 +202,14 @@ void build_eyes(Model& model) {
 }
 
 EyeOverlay::EyeOverlay(const Asset& asset, const Eye& eye, float blink, float droop, Point shift)
-    : state_{asset,
-             eye,
-             blink,
-             smoothstep(0, .09f, blink),
-             smoothstep(.05f, .8f, blink),
-             0,
-             .75f,
-             0,
-             0,
-             shift,
-             mix(.25f, .65f, smoothstep(.3f, .85f, blink))} {
+    : state_{
+          asset, eye,   blink, smoothstep(0, .09f, blink), smoothstep(.05f, .8f, blink), 0, .75f, 0,
+          0,     shift, 0} {
   const float shut = smoothstep(.75f, 1, blink);
   state_.below = (EYE_LASHES * eye.height + 1) * shut;
   state_.lash *= 1 - .5f * shut;
+  // Of a narrow slit a bright white would be a strip.
+  state_.shade = mix(.25f, .65f, smoothstep(.3f, .85f, blink));
   const float down = shift.y * eye.axis.x - shift.x * eye.axis.y,
               room = clamp01((eye.height / eye.length - NARROWEST) / (WIDE - NARROWEST));
   state_.droop = (droop > 0 ? droop * room : droop) * eye.height + UPPER_FOLLOWS * down;
