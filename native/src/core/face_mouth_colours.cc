@@ -14,6 +14,9 @@ namespace {
  * Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
  */
 constexpr float REDDENING_U = 4, REDDENING_V = 13;
+/** Luma of teeth above black from which there is as much light as that takes. In less it is less.
+ */
+constexpr float LIT = 110;
 /** Light on the flesh of the cheeks and the palate. */
 constexpr float FLESH = .40f;
 /** Light on the wet inside of the lips, which turn inwards: at their edges. */
@@ -52,12 +55,13 @@ Colour dim(Colour c, float k, const Colour& dark) {
  * there has passed through flesh. A black that is red already is not reddened more.
  * @param colour 0 for a black and white picture, 1 for one in colour
  */
-Colour darkness(const Grade& grade, float colour) {
-  const float u = grade.black_u - 128, v = grade.black_v - 128,
-              red = (v * REDDENING_V - u * REDDENING_U) /
-                    (REDDENING_U * REDDENING_U + REDDENING_V * REDDENING_V),
+Colour darkness(const Model& model, float colour) {
+  const float light = std::min(1.f, (float(model.asset.tints.teeth.y) - 16) / LIT),
+              u = model.grade.black_u - 128, v = model.grade.black_v - 128,
+              most_u = light * REDDENING_U, most_v = light * REDDENING_V,
+              red = (v * most_v - u * most_u) / std::max(1e-3f, most_u * most_u + most_v * most_v),
               left = colour * clamp01(1 - red);
-  return {16, 128 + u - REDDENING_U * left, 128 + v + REDDENING_V * left};
+  return {16, 128 + u - most_u * left, 128 + v + most_v * left};
 }
 
 /** The cavity's tint, in the chroma of the picture's black. */
@@ -75,7 +79,7 @@ MouthInterior::MouthInterior(const Model& model)
       cavity_(cavity_of(model)),
       tongue_(colour_of(model.asset.tints.tongue)),
       tinted_(tinted(model.asset)),
-      dark_(darkness(model.grade, tinted_)),
+      dark_(darkness(model, tinted_)),
       flesh_(dim(colour_of(model.asset.tints.gums), FLESH, dark_)),
       detail_(model.grade.drawn ? 0 : 1),
       fh_(model.face_height),

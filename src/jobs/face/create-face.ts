@@ -8,6 +8,7 @@ import { type ComposedPicture, composePicture } from './compose-picture.ts';
 import { type Crop, CROP_ROOM, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
 import { isHeadCutOff } from './detect/cut-off.ts';
 import { decodeImage } from './imaging/decode.ts';
+import { BrightPortrait } from './imaging/low-light.ts';
 import { withoutBars } from './imaging/letterbox.ts';
 import { exposureOf, lit, sharpnessOf } from './detect/exposure.ts';
 import { FaceLandmarker, type DetectedFace } from './detect/face-landmarker.ts';
@@ -84,7 +85,8 @@ export async function createFace(
   const isDrawn = isLineArt(crop.image, crop.points);
   const warnings = [...faceWarnings, ...checkCrop(crop, isDrawn)];
   checkPerson(face, crop);
-  const closed = restMouth(crop.image, crop.points, sharpnessOf(crop), isDrawn);
+  const bright = new BrightPortrait(crop.image, exposureOf(crop).bright);
+  const closed = restMouth(bright.image, crop.points, sharpnessOf(crop), isDrawn);
   if (closed.opening) {
     warnings.push('MOUTH_OPEN');
   }
@@ -93,20 +95,23 @@ export async function createFace(
   // Frames would bend with the skin behind them.
   const lowered = glasses || !eyes.areOpen ? 0 : closed.raised;
   const rest = { ...closed, ...lowerCheeks(closed.image, closed.points, lowered) };
-  const lighting = measureLighting(crop.image, crop.points);
+  const lighting = measureLighting(bright.image, crop.points);
   const teeth = rest.opening
-    ? teethColour(crop.image, rest.opening, lighting.skin, rest.contour)
+    ? teethColour(bright.image, rest.opening, lighting.skin, rest.contour)
     : undefined;
+  const lip = lowerLip(rest.image, rest.points);
+  const tints = mouthTints(lighting, teeth, lip, mouthHeight(crop.points));
   const lid = (eye: EyeIndices, seed: number): FacePatch =>
     eyes.canBlink
-      ? closedEye(rest.image, rest.points, eye, lighting, seed, glasses)
+      ? bright.darkenPatch(closedEye(rest.image, rest.points, eye, lighting, seed, glasses))
       : emptyLid(rest.points, eye);
   const [lidLeft, lidRight] = [lid(LEFT_EYE, 1), lid(RIGHT_EYE, 2)];
+  const neutral = bright.darken(rest.image);
 
   check();
   const shown = isDefault(look)
     ? undefined
-    : await composePicture(source, crop, rest, look, segmenter);
+    : await composePicture(source, crop, { ...rest, image: neutral }, look, segmenter);
   if (shown?.isReplaced === false && look.background !== 'keep') {
     warnings.push('BACKGROUND_KEPT');
   }
@@ -114,8 +119,9 @@ export async function createFace(
     warnings.push('EXTENDED');
   }
   // The outline of the head is the same: where colours hardly differ, any change moves the mask.
-  const matte = headMatte(closed.image, closed.points, person, shown?.isReplaced);
-  const picture = shown?.image ?? rest.image;
+  const outlined = bright.darken(closed.image);
+  const matte = headMatte(outlined, closed.points, person, shown?.isReplaced);
+  const picture = shown?.image ?? neutral;
   const moved = (patch: FacePatch | undefined): FacePatch | undefined =>
     patch && (shown?.patch(patch) ?? patch);
 
@@ -137,7 +143,7 @@ export async function createFace(
     landmarks: pixelCentres(shown?.points(rest.points) ?? rest.points),
     matte: shown?.matte(matte.weight) ?? matte.weight,
     shoulders: shown?.shoulders(matte.shoulders) ?? matte.shoulders,
-    tints: mouthTints(lighting, teeth, lowerLip(rest.image, rest.points), mouthHeight(crop.points)),
+    tints: bright.darkenTints(tints),
     limits: {
       round: 1 - 0.1 * rest.smile,
       open: 1 - 0.2 * rest.smile,

@@ -151,7 +151,7 @@ export function syntheticParts(changes: Partial<FaceAssetParts> = {}): FaceAsset
     landmarks: landmarks(),
     matte,
     shoulders: undefined,
-    tints: { cavity: inside, gums: inside, tongue: inside, teeth: inside },
+    tints: { cavity: inside, gums: inside, tongue: inside, teeth: [130, 110, INSIDE] },
     limits: { round: 1, open: 1, yaw: 0.06, pitch: 0.05, roll: 0.05, shift: 8, brow: 1 },
     lidLeft: undefined,
     lidRight: undefined,
