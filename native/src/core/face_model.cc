@@ -38,6 +38,11 @@ constexpr float MOST_NARROWING = .34f;
  * as turned: not yet, and fully. Faces seen from ahead have up to .06.
  */
 constexpr std::array<float, 2> TURNED{.08f, .2f};
+/**
+ * How far below the line between the corners of the mouth the base of the nose may be, share of the
+ * chin's distance from it: the corners of a smile reach the nose of a head that is bowed.
+ */
+constexpr float LOWEST_NOSE = .25f;
 /** Outlines of the face at the height of the mouth, left and right in the picture. */
 constexpr std::array<int, 2> JAW_SIDES{58, 288};
 
@@ -82,7 +87,7 @@ class Builder {
     const Point l = model_.frame.to_local(left.x, left.y),
                 r = model_.frame.to_local(right.x, right.y), chin = local(CHIN),
                 nose = local(NOSE_BASE);
-    if (!(l.x < -4 && r.x > 4 && chin.y > 8 && nose.y < -4)) {
+    if (!(l.x < -4 && r.x > 4 && chin.y > 8 && nose.y < LOWEST_NOSE * chin.y)) {
       throw std::runtime_error("not a usable face asset: its landmarks do not make a face");
     }
   }

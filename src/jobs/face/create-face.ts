@@ -3,6 +3,7 @@
 import sharp from 'sharp';
 import { encodeFaceAsset, type FacePatch } from '../../media/face-asset.ts';
 import { DEFAULT_LOOK, type FaceLook, sizeOf } from '../../media/face-look.ts';
+import { native } from '../../native/addon.ts';
 import { PICTURE_SIZE } from '../../media/picture.ts';
 import { type ComposedPicture, composePicture } from './compose-picture.ts';
 import { type Crop, CROP_ROOM, cropFace, TALL_HAIR_ROOM } from './detect/crop.ts';
@@ -156,8 +157,18 @@ export async function createFace(
     lidLeft: moved(lidLeft),
     lidRight: moved(lidRight),
   });
+  assertDrawable(asset);
   check();
   return { asset, warnings, preview: await previewOf(picture) };
+}
+
+/** @throws FaceError FACE_UNCLEAR when the renderer refuses the face, whose landmarks make none */
+export function assertDrawable(asset: Uint8Array): void {
+  try {
+    void new native.FaceAsset(asset);
+  } catch (error) {
+    throw new FaceError('FACE_UNCLEAR', undefined, { cause: error });
+  }
 }
 
 const isDefault = ({ size, framing, background }: FaceLook): boolean =>

@@ -42,8 +42,8 @@ export type FaceErrorCode = keyof typeof FACE_ERRORS;
 export class FaceError extends Error {
   readonly code: FaceErrorCode;
 
-  constructor(code: FaceErrorCode, message: string = FACE_ERRORS[code]) {
-    super(message);
+  constructor(code: FaceErrorCode, message: string = FACE_ERRORS[code], options?: ErrorOptions) {
+    super(message, options);
     this.name = 'FaceError';
     this.code = code;
   }

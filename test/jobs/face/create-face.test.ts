@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import sharp, { type Matrix3x3 } from 'sharp';
 import { isWithin, processorMs } from '../../harness/machine.ts';
-import { createFace } from '../../../src/jobs/face/create-face.ts';
+import { assertDrawable, createFace } from '../../../src/jobs/face/create-face.ts';
 import { listDefaultFaces } from '../../../src/jobs/face/default-faces.ts';
-import { decodeFaceAsset } from '../../../src/media/face-asset.ts';
+import { NOSE_BASE } from '../../../src/jobs/face/detect/landmarks.ts';
+import { decodeFaceAsset, encodeFaceAsset } from '../../../src/media/face-asset.ts';
 import { DEFAULT_LOOK, type FaceLook } from '../../../src/media/face-look.ts';
 import { assertSound, at, create, partsOf, rejects } from './face-checks.ts';
 import {
@@ -324,5 +325,23 @@ test('refuses pictures that cannot be animated, with the reason', async () => {
       '<rect x="380" y="560" width="280" height="190" rx="60" fill="#d9a68c"/>',
     ),
     'MOUTH_COVERED',
+  );
+});
+
+test('a face is created only when the renderer can draw it, as it can a bowed head that smiles', async () => {
+  const { asset } = await create(portraitOf('mei'));
+  const parts = decodeFaceAsset(asset);
+  const moved = (move: (y: number, index: number) => number): Uint8Array =>
+    encodeFaceAsset({
+      ...parts,
+      landmarks: parts.landmarks.map((y, i) => (i % 3 === 1 ? move(y, Math.floor(i / 3)) : y)),
+    });
+  const corners = (at(parts, 61)[1] + at(parts, 291)[1]) / 2;
+  assertDrawable(moved((y, index) => (index === NOSE_BASE ? corners + 3 : y)));
+  assert.throws(
+    () => {
+      assertDrawable(moved((y, index) => (index === NOSE_BASE ? corners + 60 : y)));
+    },
+    { code: 'FACE_UNCLEAR', message: /No face of a person/ },
   );
 });
