@@ -8,6 +8,7 @@ import {
   AXIS,
   Canvas,
   chroma,
+  drawPupils,
   INSIDE,
   SIZE,
   stripes,
@@ -63,7 +64,7 @@ describe('the inside of the mouth', () => {
   test('puckered lips turn dark inside over several rows', () => {
     const lip = 150;
     const { neutral } = syntheticParts();
-    neutral.fill(lip, 0, PIXELS).fill(128, PIXELS);
+    drawPupils(neutral.fill(lip, 0, PIXELS).fill(128, PIXELS));
     const black = [20, 128, 128] as const;
     const canvas = new Canvas(
       new native.FaceAsset(
@@ -117,6 +118,7 @@ describe('the inside of the mouth', () => {
         state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
         neutral[i] = 150 + (isDrawn ? 0 : state >>> 31);
       }
+      drawPupils(neutral);
       const own = { cavity: dark, gums: dark, tongue: dark, teeth: dark, ...tints };
       const asset = new native.FaceAsset(syntheticAsset({ neutral, tints: own }));
       return new Canvas(asset).show(shape).picture;
@@ -141,7 +143,7 @@ describe('the inside of the mouth', () => {
       )!;
       const above = (rows: number): number => picture[(bottom - rows) * SIZE + 256]!;
       const [back, front] = [above(13), above(7)];
-      assert.ok(front > 110 && back < 0.65 * front, `${back}, ${front}`);
+      assert.ok(front > 100 && back < 0.65 * front, `${back}, ${front}`);
     });
 
     test('the tongue has no relief', () => {
@@ -271,7 +273,7 @@ describe('the inside of the mouth', () => {
       rough(grainy) > rough(clean) + 1.5,
       `grain: ${rough(clean).toFixed(2)}, ${rough(grainy).toFixed(2)}`,
     );
-    assert.ok(mean(clean) > mean(dark) + 8, `${mean(clean)} in haze, ${mean(dark)}`);
+    assert.ok(mean(clean) > mean(dark) + 22, `${mean(clean)} in haze, ${mean(dark)}`);
   });
 
   test('a dark wall of a colour behind the head does not colour the inside', () => {

@@ -9,7 +9,14 @@ import {
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { native } from '../../../src/native/addon.ts';
 import { VISEMES } from '../../../src/pipeline/render/visemes.ts';
-import { AXIS, Canvas, SIZE, syntheticAsset, syntheticParts } from './synthetic-face.ts';
+import {
+  AXIS,
+  Canvas,
+  drawPupils,
+  SIZE,
+  syntheticAsset,
+  syntheticParts,
+} from './synthetic-face.ts';
 
 const PIXELS = SIZE * SIZE;
 const [SKIN, LIP, HALF, EYES] = [170, 110, 44, 136];
@@ -47,6 +54,7 @@ function canvasOf({
   put([...UPPER_INNER, ...LOWER_INNER], 0);
   neutral.fill(SKIN, 0, PIXELS).fill(128, PIXELS);
   neutral.fill(above, 270 * SIZE, 320 * SIZE);
+  drawPupils(neutral);
   for (let y = 270; y < 370; y++) {
     for (let x = 190; x < 322; x++) {
       const t = (x - AXIS) / HALF;

@@ -118,6 +118,16 @@ function eyeball(x: number, y: number): number | undefined {
   return IRIS.luma + (WHITE_LUMA - IRIS.luma) * Math.min(1, Math.max(0, outside + 0.5));
 }
 
+/** Black pupils in a picture: without anything dark a face counts as faded. */
+export function drawPupils(neutral: Uint8Array): Uint8Array {
+  for (const x of [AXIS - IRIS.x, AXIS + IRIS.x]) {
+    for (let y = EYE_Y - 7; y <= EYE_Y + 7; y++) {
+      neutral.fill(16, y * SIZE + Math.round(x) - 7, y * SIZE + Math.round(x) + 8);
+    }
+  }
+  return neutral;
+}
+
 /** Smooth symmetric texture, so that every displacement is visible. */
 const texture = (x: number, y: number): number => {
   const u = Math.abs(x - AXIS);
