@@ -12,6 +12,8 @@ namespace {
 
 /** Blur of a portrait with all its fine detail, and of one without, pixels. */
 constexpr float DETAILED = .3f, SMOOTH = 1.1f;
+/** By how much a portrait's edges may be crisper than it is soft, pixels. */
+constexpr float CRISPER = .15f;
 /** How much pixels at a distance of two differ in these, in units of adjacent ones. */
 constexpr std::array<float, 2> DIFFER{1.6f, 1.95f};
 /** Least contrast of an edge, luma, and half the length over which it is looked at, pixels. */
@@ -26,8 +28,12 @@ constexpr float BLURRIER = .7f;
  * into it is for each pixel beyond, and at most.
  */
 constexpr float ENLARGED = 1.2f, SOFTER = 1.3f, SOFTEST = 7;
-/** Softness with which edges are drawn at most, pixels. More is a blur of what was drawn. */
-constexpr float DRAWN = 2.4f;
+/**
+ * Softness with which edges are drawn at most, pixels. More is a blur of what was drawn, full up to
+ * FULL pixels and in part from there: judges preferred it up to a softness of 1.6 pixels, and found
+ * mouths with all of it smeared from 1.8.
+ */
+constexpr float DRAWN = .8f, FULL = 1.2f, PART = .5f;
 /**
  * Blurred portraits have up to this share of their pixels at edges (.14 was the most of nine);
  * where there are more it is a soft pattern, which makes nothing softer than this.
@@ -95,11 +101,15 @@ void measure_softness(Model& model) {
   const float blur = edges.blur < LONG_BLUR
                          ? edges.blur
                          : std::max(edges.blur, edges_of(asset, part, HALF_LONG_EDGE).blur);
+  // Areas of one tone with crisp edges, as drawings have, are not smooth.
+  const float smooth =
+      edges.share > 0 ? std::clamp(edges.blur + CRISPER, DETAILED, SMOOTH) : SMOOTH;
   const float softness =
-      mix(DETAILED, SMOOTH, smoothstep(DIFFER[0], DIFFER[1], float(far / near))) +
+      mix(DETAILED, smooth, smoothstep(DIFFER[0], DIFFER[1], float(far / near))) +
       std::clamp(SOFTER * (blur - ENLARGED), 0.f, edges.share > PATTERN ? SOFT_PATTERN : SOFTEST);
   model.softness = std::min(softness, DRAWN);
-  model.blur = std::sqrt(softness * softness - model.softness * model.softness);
+  const float rest = std::sqrt(softness * softness - model.softness * model.softness);
+  model.blur = std::min(rest, mix(FULL, rest, PART));
 }
 
 }  // namespace mouthpiece::face

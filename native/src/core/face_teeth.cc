@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/face_grey.h"
 #include "core/face_model.h"
 #include "core/face_mouth_interior.h"
 #include "core/face_vertices.h"
@@ -242,33 +241,6 @@ void sharpen(Layer& layer, float amount) {
   }
 }
 
-/** Softness up to which painting softens enough, pixels. */
-constexpr float PAINTED = 1;
-
-/** Blurs the layer as enlarging has blurred the portrait. @param sigma pixels */
-void blur(Layer& layer, float sigma) {
-  if (sigma <= 0) {
-    return;
-  }
-  const size_t pixels = layer.yuva.size() / 4;
-  std::array<Grey, 4> planes;  // colours times opacity, and opacity
-  for (size_t c = 0; c < 4; c++) {
-    planes[c] = {layer.width, layer.height, std::vector<float>(pixels)};
-    for (size_t i = 0; i < pixels; i++) {
-      const float alpha = float(layer.yuva[4 * i + 3]) / 255;
-      planes[c].data[i] = c == 3 ? alpha : alpha * float(layer.yuva[4 * i + c]);
-    }
-    blur(planes[c], sigma);
-  }
-  for (size_t i = 0; i < pixels; i++) {
-    const float alpha = planes[3].data[i];
-    for (size_t c = 0; c < 3; c++) {
-      layer.yuva[4 * i + c] = to_byte(planes[c].data[i] / std::max(alpha, 1e-3f));
-    }
-    layer.yuva[4 * i + 3] = to_byte(255 * alpha);
-  }
-}
-
 /**
  * Teeth have one size in all adults, and smiles do not make them wider: above this width of the
  * mouth, in distances between the eyes, their width follows this power of its inverse.
@@ -304,7 +276,6 @@ Layer painted(const Model& model, bool upper) {
     return Sample{{sum.colour.y / sum.a, sum.colour.u / sum.a, sum.colour.v / sum.a}, sum.a / 9};
   });
   sharpen(layer, smoothstep(SOFT, SHARP, model.softness));
-  blur(layer, model.softness - PAINTED);
   trim(layer);
   return layer;
 }
