@@ -6,7 +6,7 @@
 namespace mouthpiece::face {
 
 /** Extent of the lid beyond the opening, above and beside it, shares of the eye's length. */
-constexpr float EYE_ABOVE = .42f, EYE_BESIDE = .10f;
+constexpr float EYE_ABOVE = .42f, EYE_BESIDE = .14f;
 /**
  * How far below the lower lid's margin the line of the lashes is in the closed lid's layer, share
  * of the eye's height. It is drawn at the margin. Of seven people who blink the lids meet above it,

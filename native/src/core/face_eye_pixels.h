@@ -40,7 +40,7 @@ EYE_TARGET inline void blink_over(const EyeState& state, F x, F y, const Place& 
   const Eye& eye = state.eye;
   const F edge = mix(at.drooped, at.lower, splat(state.blink)),
           // The lid's upper corners fade over a longer way than its edge does.
-      up = clamp01((edge - at.v) / max(splat(1), edge - at.crease)), into = .04f + .26f * up,
+      up = clamp01((edge - at.v) / max(splat(1), edge - at.crease)), into = .02f + .12f * up,
           ends = smoothstep(splat(-EYE_BESIDE), into, at.t) *
                  smoothstep(splat(1 + EYE_BESIDE), 1 - into, at.t);
   // The lid's skin between crease and edge shows the closed lid from crease to lash line.

@@ -194,6 +194,23 @@ test('a closed lid has no fold above it, and hair that hangs there stays', async
   assert.ok(opacityAbove(fringe, x, y) < 0.2, `${opacityAbove(fringe, x, y)} on hair`);
 });
 
+test('a dark line that runs from the brow down to the lid is no hair, and goes', async () => {
+  const line = '<path d="M388 330 V366 L438 420" stroke="#120c0a" stroke-width="5" fill="none"/>';
+  const parts = await partsOf(await drawnOver('walter', line));
+  const { x, y, width, alpha } = parts.lidLeft!;
+  const [middle, lid] = at(parts, 159).map(Math.round) as [number, number];
+  let [seen, left] = [0, 0];
+  for (let row = lid - 16; row < lid; row++) {
+    for (let column = middle - 8; column < middle + 8; column++) {
+      if (parts.neutral[row * parts.width + column]! < 70) {
+        seen++;
+        left += alpha[(row - y) * width + column - x]! < 60 ? 1 : 0;
+      }
+    }
+  }
+  assert.ok(seen > 20 && left < 0.3 * seen, `${left} of ${seen} pixels`);
+});
+
 test('a closed lid has texture of its own, as the cheek has', async () => {
   const { lidLeft } = await partsOf(portraitOf('walter'));
   const { width, luma, alpha } = lidLeft!;

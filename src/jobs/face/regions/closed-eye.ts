@@ -183,6 +183,11 @@ function cropped({ width, data }: Plane, { left, top, right, bottom }: Box): Pla
   return out;
 }
 
+/**
+ * How far above the lid's margin dark pixels count as hair, eye heights: at least `margin`, and below
+ * `sure` only where pixels by `run` higher are hair, too. Eyeliner and the shade of a crease are thin.
+ */
+const HAIR_ABOVE = { margin: 0.15, sure: 0.7, run: 0.3 } as const;
 /** Luma of what may be hair or a brow, and of what surely is; shares of the luma of skin. */
 const HAIR: readonly [number, number] = [0.75, 0.5];
 
@@ -200,15 +205,18 @@ function hairOver(
   { left, top, right, bottom }: Box,
 ): Plane {
   const skin = lumaAt(image, surround[Math.floor(0.65 * surround.length)]!);
-  const margin = 0.15 * eyeHeight(points, eye) + 1;
+  const height = eyeHeight(points, eye);
+  const run = Math.round(HAIR_ABOVE.run * height);
   const hair = plane(right - left, bottom - top);
   const isHair = (x: number, y: number): boolean =>
     x >= 0 && x < hair.width && (y < 0 || hair.data[y * hair.width + x]! > 0);
   for (let y = 0, k = 0; y < hair.height; y++) {
     for (let x = 0; x < hair.width; x++, k++) {
-      const isAbove = top + y + 0.5 < upper(left + x + 0.5) - margin;
-      const goesOn = isHair(x - 1, y - 1) || isHair(x, y - 1) || isHair(x + 1, y - 1);
-      if (isAbove && goesOn) {
+      const above = upper(left + x + 0.5) - top - y - 0.5;
+      const goesOn = [-1, 0, 1].some((dx) => isHair(x + dx, y - 1));
+      const isThick =
+        above > HAIR_ABOVE.sure * height || [-2, 0, 2].some((dx) => isHair(x + dx, y - run));
+      if (above > HAIR_ABOVE.margin * height + 1 && goesOn && isThick) {
         const luma = lumaAt(image, (top + y) * image.width + left + x) / Math.max(1, skin);
         hair.data[k] = smoothstep(HAIR[0], HAIR[1], luma);
       }
