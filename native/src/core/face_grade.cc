@@ -117,8 +117,9 @@ void measure_black(const Model& model, Grade& grade) {
 /**
  * Standard deviation of the skin's noise, luma: from the median response to a 3x3 Laplacian
  * (J. Immerkaer, Fast noise variance estimation, 1996).
+ * @param step between its pixels: noise that was enlarged hardly differs from pixel to pixel
  */
-float grain_of(const Model& model) {
+float noise_of(const Model& model, int step) {
   const Asset& asset = model.asset;
   std::array<int, 256> counts{};
   for (const int index : CHEEKS) {
@@ -127,18 +128,19 @@ float grain_of(const Model& model) {
     for (int y = r.y0; y < r.y1; y++) {
       for (int x = r.x0; x < r.x1; x++) {
         const uint8_t* p = asset.luma + y * asset.width + x;
-        const uint8_t* up = p - asset.width;
-        const uint8_t* down = p + asset.width;
-        counts[size_t(std::min(255, std::abs(4 * p[0] - 2 * (p[-1] + p[1] + up[0] + down[0]) +
-                                             up[-1] + up[1] + down[-1] + down[1])))]++;
+        const uint8_t* up = p - step * asset.width;
+        const uint8_t* down = p + step * asset.width;
+        counts[size_t(std::min(255, std::abs(4 * p[0] - 2 * (p[-step] + p[step] + up[0] + down[0]) +
+                                             up[-step] + up[step] + down[-step] + down[step])))]++;
       }
     }
   }
   return float(quantile(counts, .5f)) / .6745f / 6;
 }
 
-/** Fills `grain` with noise of a standard deviation. `softness` as in the model. */
-void make_grain(Grade& grade, float deviation, float softness) {
+/** Fills `grain` with noise of a standard deviation. @param coarse 0 for that of single pixels to 1
+ */
+void make_grain(Grade& grade, float deviation, float coarse) {
   constexpr int MASK = GRAIN_SIDE - 1;
   std::vector<float> noise(grade.grain.size());
   uint32_t state = 1;
@@ -149,8 +151,8 @@ void make_grain(Grade& grade, float deviation, float softness) {
       value += float(state >> 8) / float(1u << 24) - .5f;
     }
   }
-  // An enlarged picture has coarse noise. The binomial filter leaves 3/8 of the deviation.
-  const float coarse = smoothstep(.3f, .8f, softness), left = 1 - coarse * 5 / 8;
+  // The binomial filter leaves 3/8 of the deviation.
+  const float left = 1 - coarse * 5 / 8;
   for (int y = 0; y < GRAIN_SIDE; y++) {
     for (int x = 0; x < GRAIN_SIDE; x++) {
       const auto at = [&](int dx, int dy) {
@@ -161,8 +163,7 @@ void make_grain(Grade& grade, float deviation, float softness) {
                             16;
       // The sum of four has a deviation of sqrt(4 / 12).
       const float value = mix(at(0, 0), blurred, coarse) / left / .577f * deviation;
-      grade.grain[size_t(y * GRAIN_SIDE + x)] =
-          int8_t(std::lround(std::clamp(8 * value, -120.f, 120.f)));
+      grade.grain[size_t(y * GRAIN_SIDE + x)] = int16_t(std::lround(8 * value));
     }
   }
 }
@@ -182,15 +183,32 @@ float tinted(const Asset& asset) {
  */
 constexpr float SMOOTH = .3f;
 
+/**
+ * Noise between adjacent pixels, luma: below the first it is not seen; what is above the second is
+ * the skin's texture, which teeth do not have, unless there is noise of the camera.
+ */
+constexpr float LEAST_SEEN = .6f, MOST_TEXTURE = 4;
+/**
+ * Noise between pixels that are two apart, luma: skin in clean portraits has .5 to 3.2. Noise of
+ * the camera with a deviation of 8 or 16 is found within a tenth, in enlarged portraits, too. And
+ * the most that is drawn.
+ */
+constexpr std::array<float, 2> NOISY{3, 5};
+constexpr float MOST_NOISE = 10;
+/** How much of that is between adjacent pixels: of noise of single pixels, of enlarged noise. */
+constexpr float SINGLE = .8f, ENLARGED = .35f;
+
 Grade measure_grade(const Model& model) {
   Grade grade;
   measure_black(model, grade);
-  const float deviation = grain_of(model);
-  grade.age = age_of(model, deviation);
-  grade.drawn = deviation < SMOOTH;
-  // Below this deviation noise is not seen; above it, it is skin's texture, which teeth do not
-  // have.
-  make_grain(grade, deviation < .6f ? 0 : std::min(deviation, 4.f), model.softness);
+  const float near = noise_of(model, 1), far = noise_of(model, 2),
+              noisy = smoothstep(NOISY[0], NOISY[1], far),
+              grain = near < LEAST_SEEN ? 0 : std::min(near, MOST_TEXTURE);
+  grade.age = age_of(model, near);
+  grade.drawn = near < SMOOTH;
+  make_grain(grade, mix(grain, std::min(far, MOST_NOISE), noisy),
+             mix(smoothstep(.3f, .8f, model.softness),
+                 smoothstep(SINGLE, ENLARGED, near / std::max(.1f, far)), noisy));
   return grade;
 }
 

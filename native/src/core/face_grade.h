@@ -23,7 +23,7 @@ struct Grade {
   bool line_art = false;  // dark lines on white paper, without shades: `black` is that of the lines
   float paper = 235;      // luma of that paper
   /** Noise as strong and as coarse as that of the skin, 1/8 of a luma step. */
-  std::array<int8_t, size_t(GRAIN_SIDE) * GRAIN_SIDE> grain{};
+  std::array<int16_t, size_t(GRAIN_SIDE) * GRAIN_SIDE> grain{};
 };
 
 /** @returns 0 for a black and white picture, 1 for one in colour; from the colour of its gums */

@@ -251,12 +251,16 @@ describe('the inside of the mouth', () => {
     const grey = [90, 128, 128] as const;
     const tints = { cavity: grey, gums: grey, tongue: grey, teeth: grey };
     /** Luma of the middle of an opened mouth in a picture that is all of one luma, but for noise. */
-    const inside = (luma: number, noise: number): number[] => {
+    const inside = (luma: number, noise: number, isEnlarged = false): number[] => {
       const { neutral } = syntheticParts();
       let state = 1;
       for (let i = 0; i < PIXELS; i++) {
         state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
         neutral[i] = luma + noise * (state / 2 ** 31 - 1);
+      }
+      for (let i = 0; isEnlarged && i < PIXELS - SIZE - 1; i++) {
+        const even = i - (i % 2) - (Math.floor(i / SIZE) % 2) * SIZE;
+        neutral[i] = (neutral[even]! + neutral[even + 2 * (i % 2)]!) / 2;
       }
       const canvas = new Canvas(new native.FaceAsset(syntheticAsset({ neutral, tints })));
       const { picture } = canvas.show(VISEMES.aa);
@@ -274,6 +278,9 @@ describe('the inside of the mouth', () => {
       rough(grainy) > rough(clean) + 1.5,
       `grain: ${rough(clean).toFixed(2)}, ${rough(grainy).toFixed(2)}`,
     );
+    // Enlarged noise hardly differs from pixel to pixel.
+    const enlarged = inside(120, 40, true);
+    assert.ok(rough(enlarged) > rough(clean) + 2, `enlarged: ${rough(enlarged)}`);
     assert.ok(mean(clean) > mean(dark) + 22, `${mean(clean)} in haze, ${mean(dark)}`);
   });
 
