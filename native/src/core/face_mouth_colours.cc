@@ -14,8 +14,7 @@ namespace {
  * Chroma offset of black inside a mouth, where light passes through flesh. 0 in black and white.
  */
 constexpr float REDDENING_U = 4, REDDENING_V = 13;
-/** Luma of teeth above black from which there is as much light as that takes. In less it is less.
- */
+/** Luma of teeth above black in full light: in less light there is less of that. */
 constexpr float LIT = 110;
 /** Light on the flesh of the cheeks and the palate. */
 constexpr float FLESH = .40f;

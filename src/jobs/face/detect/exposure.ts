@@ -26,8 +26,8 @@ export function exposureOf({ image, points }: Pick<Crop, 'image' | 'points'>): E
 }
 
 /** Below this `bright` a face counts as lit poorly, and is measured as if it were as bright as LIT. */
-const POORLY_LIT = 110;
-const LIT = 170;
+export const POORLY_LIT = 110;
+export const LIT = 170;
 /**
  * A face whose `dark` is above this share of its `bright` is faded, as in old prints: nine of ten
  * portraits have .3 at most. It is measured as if its `dark` were BLACK.

@@ -2,15 +2,15 @@
 // lips from teeth and skin from shadow is measured on faces in good light. What was made is then
 // darkened again.
 import type { FacePatch, FaceTints, Yuv } from '../../../media/face-asset.ts';
-import { clamp, type RgbImage, smoothstep } from './image.ts';
+import { clamp, type RgbImage, smoothstep } from '../imaging/image.ts';
+import { LIT, POORLY_LIT } from './exposure.ts';
 
 /**
- * The brightest parts of a face, luma 0..255: below the first it is as bright as GOOD afterwards, from
- * the second it stays as it is. Of 528 everyday portraits five lie below the first and 35 between them,
- * most of these with dark skin in good light.
+ * From this luma of the brightest parts of a face on, 0..255, it stays as it is; from POORLY_LIT down
+ * it becomes as bright as LIT. Of 528 everyday portraits 35 lie between, most of them with dark skin in
+ * good light, and five below.
  */
-const LOW = [110, 150] as const;
-const GOOD = 170;
+const WELL_LIT = 150;
 
 /** A portrait in good light, and the way back to its own light. */
 export class BrightPortrait {
@@ -21,8 +21,8 @@ export class BrightPortrait {
 
   /** @param brightest luma of the brightest parts of the face */
   constructor(portrait: RgbImage, brightest: number) {
-    const full = Math.max(1, GOOD / Math.max(1, brightest));
-    this.#gain = 1 + (full - 1) * (1 - smoothstep(...LOW, brightest));
+    const full = Math.max(1, LIT / Math.max(1, brightest));
+    this.#gain = 1 + (full - 1) * (1 - smoothstep(POORLY_LIT, WELL_LIT, brightest));
     this.#portrait = portrait;
     this.image =
       this.#gain === 1
