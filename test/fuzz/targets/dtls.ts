@@ -16,7 +16,7 @@ const MAX_ANSWER_BYTES = 2_000;
 export const target: FuzzTarget = {
   maxBytes: 16 * 1024,
   // Both sides generate, exchange and verify keys.
-  budget: { leastMs: 10, per64KiBMs: 20 },
+  budget: { leastMs: 15, per64KiBMs: 20 },
   run(data) {
     const steps = readScript(data);
     // The offer has the fingerprint of whatever certificate the client sends.

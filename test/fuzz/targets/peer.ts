@@ -111,7 +111,7 @@ class Net extends IceRegistry implements PeerHost {
 
 export const target: FuzzTarget = {
   maxBytes: 8 * 1024,
-  budget: { leastMs: 10, per64KiBMs: 40 },
+  budget: { leastMs: 30, per64KiBMs: 40 },
   async run(data) {
     const net = new Net();
     let closings = 0;

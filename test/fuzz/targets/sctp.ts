@@ -41,6 +41,7 @@ function assertWellFormed(packet: Buffer): void {
 
 export const target: FuzzTarget = {
   maxBytes: 8 * 1024,
+  budget: { leastMs: 6, per64KiBMs: 20 },
   run(data) {
     let tag = 0;
     let cookie: Buffer = Buffer.alloc(16);

@@ -63,7 +63,7 @@ function insertSsrcs(plain: Buffer, media: MediaSender): Buffer {
 export const target: FuzzTarget = {
   maxBytes: 16 * 1024,
   words: [VIDEO, AUDIO, 'SEQ\0', 'REMB'],
-  budget: { leastMs: 5, per64KiBMs: 20 },
+  budget: { leastMs: 10, per64KiBMs: 20 },
   run(data) {
     const [profile, hasHistory] = [SRTP_PROFILES[(data[0] ?? 0) & 1]!, ((data[0] ?? 0) & 2) === 0];
     const [key, salt] = [Buffer.alloc(KEY_BYTES, 3), Buffer.alloc(saltBytes(profile), 5)];
