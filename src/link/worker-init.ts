@@ -38,6 +38,8 @@ export interface WorkerInit {
   readonly calibrationFace: SharedArrayBuffer;
   /** Counted up while the thread runs: link/heartbeat.ts. */
   readonly heartbeat: SharedArrayBuffer;
+  /** When the thread may be terminated: base/native-runs.ts. */
+  readonly nativeRuns: SharedArrayBuffer;
   /** To the inference thread of the user's own network, if there is one. */
   readonly inferencePort: MessagePort | undefined;
 }

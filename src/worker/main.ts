@@ -5,6 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { every, guarded, reportDefectsTo } from '../base/guard.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
+import { NativeRuns } from '../base/native-runs.ts';
 import type { WorkerInit } from '../link/worker-init.ts';
 import { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';
@@ -56,7 +57,10 @@ const { media } = init;
 const sharedMetrics = new SharedMetrics(init.sharedMetrics);
 const metrics = createWorkerMetrics(sharedMetrics);
 watchWorkerThread(sharedMetrics, () => native.threadCpuMs());
-const model = await SpeechModel.load({ maxBatch: media.maxSessionsPerWorker });
+const model = await SpeechModel.load({
+  maxBatch: media.maxSessionsPerWorker,
+  runs: new NativeRuns(init.nativeRuns),
+});
 const endpoint = await createEndpoint({
   bindAddress: media.bindAddress,
   port: init.port,

@@ -5,6 +5,7 @@ import type { Logger } from '../../base/log.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
+import { createNativeRuns, terminateBetweenRuns } from '../../base/native-runs.ts';
 import type { Wav2LipInit, Wav2LipOptions, WorkerInit } from '../../link/worker-init.ts';
 import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
@@ -21,7 +22,7 @@ export interface AttachedSession {
 }
 
 /** Options of a worker, and the user's own network that an inference thread runs for it, if any. */
-export type WorkerHandleInit = Omit<WorkerInit, 'inferencePort' | 'heartbeat'> & {
+export type WorkerHandleInit = Omit<WorkerInit, 'inferencePort' | 'heartbeat' | 'nativeRuns'> & {
   readonly wav2lip: Wav2LipOptions | undefined;
   /** A worker without a heartbeat for this long is ended; SILENCE_DEADLINE_MS unless given. */
   readonly silenceDeadlineMs?: number | undefined;
@@ -73,6 +74,7 @@ export class WorkerHandle implements WorkerView {
   #weight = 0;
   readonly #log: Logger;
   readonly #heartbeat = createHeartbeat();
+  readonly #nativeRuns = createNativeRuns();
   #ending: WorkerEnd = 'exit';
   #isGone = false;
   readonly #watchdogTimer: NodeJS.Timeout;
@@ -92,6 +94,7 @@ export class WorkerHandle implements WorkerView {
     const workerData: WorkerInit = {
       ...init,
       heartbeat: this.#heartbeat,
+      nativeRuns: this.#nativeRuns,
       inferencePort: link === undefined ? undefined : link.port1,
     };
     this.#thread = new Worker(new URL('../../worker/main.ts', import.meta.url), {
@@ -268,9 +271,9 @@ export class WorkerHandle implements WorkerView {
     this.#weight = 0;
   }
 
-  /** Ends the thread at once. */
+  /** Ends the thread at once, or after the present run of its network. */
   kill(): void {
-    void this.#thread.terminate();
+    void terminateBetweenRuns(this.#thread, this.#nativeRuns);
   }
 
   /** Asks the thread to end, and terminates it when it does not. */

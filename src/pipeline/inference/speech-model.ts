@@ -1,6 +1,7 @@
 // The speech-to-articulation model: one run of onnxruntime makes one step for many sessions.
 // Allocates nothing per step.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import type { NativeRuns } from '../../base/native-runs.ts';
 import { ARTICULATION_SIZE } from '../../media/articulation.ts';
 import { FEATURES_PER_FRAME, MEL_BANDS } from '../../media/timeline.ts';
 import { MANIFEST_URL, readModelFile, type ModelEntry } from './model-file.ts';
@@ -46,6 +47,8 @@ export interface SpeechModelOptions {
    */
   readonly threads?: number;
   readonly manifestUrl?: URL;
+  /** For a thread that may be terminated. */
+  readonly runs?: NativeRuns;
 }
 
 /** One per thread. */
@@ -56,6 +59,7 @@ export class SpeechModel {
   readonly lookaheadMs: number;
 
   readonly #session: InferenceSession;
+  readonly #runs: NativeRuns | undefined;
   readonly #maxBatch: number;
   readonly #mel: Float32Array;
   readonly #state: Float32Array;
@@ -63,8 +67,14 @@ export class SpeechModel {
   readonly #stateOut: Float32Array;
   readonly #bound: (Bound | undefined)[] = [];
 
-  private constructor(session: InferenceSession, entry: ModelEntry, maxBatch: number) {
+  private constructor(
+    session: InferenceSession,
+    entry: ModelEntry,
+    maxBatch: number,
+    runs: NativeRuns | undefined,
+  ) {
     this.#session = session;
+    this.#runs = runs;
     this.#maxBatch = maxBatch;
     this.stateSize = entry.inputs['state']![1] as number;
     this.lookaheadMs = entry.lookaheadMs!;
@@ -79,7 +89,7 @@ export class SpeechModel {
    * @throws Error when the file or its shapes are not what this server needs
    */
   static async load(options: SpeechModelOptions = {}): Promise<SpeechModel> {
-    const { maxBatch = 64, threads = 1, manifestUrl = MANIFEST_URL } = options;
+    const { maxBatch = 64, threads = 1, manifestUrl = MANIFEST_URL, runs } = options;
     const { entry, bytes } = await readModelFile('speech-articulation', manifestUrl);
     const isAsExpected =
       JSON.stringify(entry.inputs['mel']) ===
@@ -94,6 +104,7 @@ export class SpeechModel {
           'server.',
       );
     }
+    runs?.begin();
     const session = await InferenceSession.create(bytes, {
       executionProviders: ['cpu'],
       intraOpNumThreads: threads,
@@ -101,8 +112,10 @@ export class SpeechModel {
       executionMode: 'sequential',
       graphOptimizationLevel: 'all',
       logSeverityLevel: 3,
+    }).finally(() => {
+      runs?.end();
     });
-    const model = new SpeechModel(session, entry, maxBatch);
+    const model = new SpeechModel(session, entry, maxBatch, runs);
     await model.run([model.createState()]); // the first run allocates
     return model;
   }
@@ -141,7 +154,12 @@ export class SpeechModel {
       this.#state.set(session.state, i * stateSize);
     }
     const { feeds, fetches } = (this.#bound[count] ??= this.#bind(count));
-    await this.#session.run(feeds, fetches);
+    this.#runs?.begin();
+    try {
+      await this.#session.run(feeds, fetches);
+    } finally {
+      this.#runs?.end();
+    }
     for (let i = 0; i < count; i++) {
       const session = sessions[first + i]!;
       for (let c = 0; c < ARTICULATION_SIZE; c++) {
