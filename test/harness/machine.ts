@@ -19,7 +19,7 @@ const REFERENCE_MS = 0.25;
  * How many times slower than that machine this one computes right now, at least 1. Neighbours that
  * share a core's caches and its clock count, waiting for a core does not.
  */
-const slowness = (): number =>
+export const slowness = (): number =>
   Math.min(MOST, Math.max(1, shortestMs(doReferenceWork) / REFERENCE_MS));
 
 /**
