@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { crc32 } from 'node:zlib';
 import { FaceLandmarker } from '../src/jobs/face/detect/face-landmarker.ts';
 import { createFace } from '../src/jobs/face/create-face.ts';
 import { FaceError } from '../src/jobs/face/face-error.ts';
@@ -40,7 +41,7 @@ Without MediaPipe the table has only what can be measured without landmarks.
   --python FILE     a Python with MediaPipe (python3)
   --motion NAME     ${MOTIONS.join(', ')} (natural)
   --emotion NAME    ${EMOTIONS.join(', ')} (neutral)
-  --seed N          of the motion (1)`;
+  --seed N          of the motion (another one for each file name, the same each time)`;
 
 /** What was seen of one face. */
 interface Judged {
@@ -57,7 +58,7 @@ const { values, positionals } = readArguments(USAGE, {
   python: { type: 'string', default: 'python3' },
   motion: { type: 'string', default: 'natural' },
   emotion: { type: 'string', default: 'neutral' },
-  seed: { type: 'string', default: '1' },
+  seed: { type: 'string' },
 });
 const [folder] = positionals;
 if (folder === undefined || positionals.length > 1) {
@@ -70,7 +71,7 @@ const emotion = EMOTIONS.indexOf(values.emotion as never);
 if (emotion < 0) {
   explain(USAGE, `--emotion ${values.emotion}: must be one of ${EMOTIONS.join(', ')}`);
 }
-if (!/^\d{1,9}$/.test(values.seed)) {
+if (values.seed !== undefined && !/^\d{1,9}$/.test(values.seed)) {
   explain(USAGE, `--seed ${values.seed}: must be a whole number`);
 }
 
@@ -124,7 +125,8 @@ async function judge(file: string): Promise<Judged> {
   );
   const [top, bottom] = [Math.min(...rows) * SIZE, Math.max(...rows) * SIZE];
   const renderer = new RigRenderer(new native.FaceAsset(asset), {
-    seed: Number(values.seed),
+    // With one seed for all, every sheet would show the same poses at the same moments.
+    seed: values.seed === undefined ? crc32(file) : Number(values.seed),
     emotion,
     motion,
     startFrame: 0,
@@ -230,8 +232,8 @@ function table(): string {
   ]);
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
   return [
-    `MOTION ${motion}, ${EMOTIONS[emotion]!}, seed ${values.seed}. Angles in degrees, lengths in % of `,
-    "the distance between the eyes' outer corners.\n\n",
+    `MOTION ${motion}, ${EMOTIONS[emotion]!}, seed ${values.seed ?? 'by name'}. Angles in degrees, ` +
+      "lengths in % of the distance between the eyes' outer corners.\n\n",
     line([...head, ...columns.map(({ name }) => name)]),
     line([...head, ...columns].map(() => '---')),
     line([...people, ...columns.map((column) => column.people)]),
