@@ -172,6 +172,17 @@ export interface NativeAddon {
   rgbaToI420(rgba: Uint8Array, width: number, height: number, i420: Uint8Array): void;
   i420ToRgba(i420: Uint8Array, width: number, height: number, rgba: Uint8Array): void;
   /**
+   * Blurs a plane of width * height values as if its edge pixels were repeated outside of it; `sigma`
+   * in pixels. `out` is other memory of the same size.
+   */
+  gaussianBlur(
+    source: Float32Array,
+    width: number,
+    height: number,
+    sigma: number,
+    out: Float32Array,
+  ): void;
+  /**
    * Keeps the calling thread, and those that it starts later, on these CPUs (sched_setaffinity).
    * @throws Error with errno's text
    */

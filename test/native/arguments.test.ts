@@ -252,6 +252,31 @@ test('colour conversion: sizes are checked, and a round trip keeps colours', () 
   }
 });
 
+test('a blur needs two planes of one size, and a sigma', () => {
+  const [source, out] = [new Float32Array(12), new Float32Array(12)];
+  native.gaussianBlur(source, 4, 3, 1, out);
+  for (const [width, height, sigma] of [
+    [4, 3, 0],
+    [4, 3, Number.NaN],
+    [0, 12, 1],
+    [4, -3, 1],
+  ] as const) {
+    assert.throws(() => {
+      native.gaussianBlur(source, width, height, sigma, out);
+    }, RangeError);
+  }
+  for (const [from, to] of [
+    [source, source],
+    [source, out.subarray(1)],
+    [source.subarray(1), out],
+    [new Float64Array(12) as never, out],
+  ] as const) {
+    assert.throws(() => {
+      native.gaussianBlur(from, 4, 3, 1, to);
+    }, TypeError);
+  }
+});
+
 test('encoders without close() are collected in time: their memory is reported', async () => {
   const before = process.memoryUsage.rss(),
     picture = new Uint8Array(i420Bytes(512, 512)),

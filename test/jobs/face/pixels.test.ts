@@ -3,6 +3,7 @@ import { test } from 'vitest';
 import { curveThrough, tabulated } from '../../../src/jobs/face/imaging/curve.ts';
 import { blur, dilate, erode, polygonMask } from '../../../src/jobs/face/imaging/mask.ts';
 import {
+  clamp,
   halve,
   plane,
   Pyramid,
@@ -48,6 +49,32 @@ test('masks grow, shrink and blur without losing weight', () => {
   assert.equal(sum(dilate(mask, 2).data), 25);
   assert.equal(sum(erode(dilate(mask, 2), 2).data), 1);
   assert.ok(Math.abs(sum(blur(mask, 1.5).data) - 1) < 1e-5);
+});
+
+test('a blur is the sum of its kernel, with the edge pixels repeated', () => {
+  const [width, height, sigma] = [13, 9, 1.7];
+  const radius = Math.ceil(3 * sigma);
+  const offsets = Array.from({ length: 2 * radius + 1 }, (_, i) => i - radius);
+  const weight = (k: number): number => Math.exp(-(k ** 2) / (2 * sigma ** 2));
+  const whole = offsets.reduce((total, k) => total + weight(k), 0);
+  // Values at an edge, values around the middle alone, and nothing.
+  for (const isFilled of [(x: number) => x < 5, (x: number) => x === 6, () => false]) {
+    const source = plane(width, height);
+    source.data.forEach((_, i) => {
+      source.data[i] = isFilled(i % width) && i >= 2 * width ? 1 + ((i * 37) % 11) : 0;
+    });
+    const at = (x: number, y: number): number =>
+      source.data[clamp(y, 0, height - 1) * width + clamp(x, 0, width - 1)]!;
+    const blurred = blur(source, sigma);
+    for (let y = 0; y < height; y++) {
+      for (let x = 0; x < width; x++) {
+        const row = (line: number): number =>
+          offsets.reduce((total, k) => total + (weight(k) * at(x + k, line)) / whole, 0);
+        const expected = offsets.reduce((total, k) => total + (weight(k) * row(y + k)) / whole, 0);
+        assert.ok(Math.abs(blurred.data[y * width + x]! - expected) < 1e-5);
+      }
+    }
+  }
 });
 
 test('curves pass through their points and do not overshoot', () => {

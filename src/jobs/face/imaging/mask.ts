@@ -1,4 +1,5 @@
 // Masks: rasterised polygons, dilation, erosion and Gaussian blur of a plane of floats.
+import { native } from '../../../native/addon.ts';
 import type { Point } from './curve.ts';
 import { clamp, type Plane, plane } from './image.ts';
 import type { Box } from './patch.ts';
@@ -103,21 +104,10 @@ function slide(
 
 /** Gaussian blur, `sigma` in pixels. The edge pixels are repeated outside the plane. */
 export function blur(source: Plane, sigma: number): Plane {
-  const radius = Math.ceil(sigma * 3);
-  /** Of the pixel itself and of the pairs at 1, 2, ... pixels from it. */
-  const weights = Float64Array.from({ length: radius + 1 }, (_, k) =>
-    Math.exp(-(k ** 2) / (2 * sigma * sigma)),
-  );
-  const sum = weights.reduce((total, weight) => total + 2 * weight, -weights[0]!);
-  return separable(source, radius, undefined, (line, out) => {
-    for (let i = 0, centre = radius; i < out.length; i++, centre++) {
-      let value = weights[0]! * line[centre]!;
-      for (let k = 1; k <= radius; k++) {
-        value += weights[k]! * (line[centre - k]! + line[centre + k]!);
-      }
-      out[i] = value / sum;
-    }
-  });
+  const { width, height, data } = source;
+  const out = plane(width, height);
+  native.gaussianBlur(data, width, height, sigma, out.data);
+  return out;
 }
 
 /** The mean of each square window of 2 `radius` + 1 pixels, as much of it as lies in the plane. */
@@ -160,14 +150,9 @@ type LineFilter = (line: Float32Array, out: Float32Array) => void;
 /**
  * Filters all rows, then all columns, of the box that holds all values other than 0: masks of eyes and
  * lips are mostly empty.
- * @param edge what lies outside the plane; undefined repeats its edge pixels
+ * @param edge what lies outside the plane
  */
-function separable(
-  source: Plane,
-  radius: number,
-  edge: number | undefined,
-  filter: LineFilter,
-): Plane {
+function separable(source: Plane, radius: number, edge: number, filter: LineFilter): Plane {
   const { width, height } = source;
   const out = plane(width, height);
   const { left, right, top, bottom } = filledBounds(source, radius);
@@ -196,7 +181,7 @@ function filterRows(
   { width, height, data }: Plane,
   radius: number,
   [before, after]: readonly [number, number],
-  edge: number | undefined,
+  edge: number,
   filter: LineFilter,
 ): Plane {
   const out = plane(width, height);
@@ -206,10 +191,10 @@ function filterRows(
     const row = data.subarray(y * width, (y + 1) * width);
     line.set(row, radius);
     if (before < radius) {
-      line.fill(edge ?? (before > 0 ? 0 : row[0]!), 0, radius - before);
+      line.fill(edge, 0, radius - before);
     }
     if (after < radius) {
-      line.fill(edge ?? (after > 0 ? 0 : row[width - 1]!), end + after);
+      line.fill(edge, end + after);
     }
     filter(line, out.data.subarray(y * width, (y + 1) * width));
   }
