@@ -147,6 +147,18 @@ export interface FaceRenderer {
   invalidate(): void;
 }
 
+/**
+ * Filters a plane of width * height values >= 0, rows without padding. `out` is other memory of the
+ * same size; `reach` is in pixels.
+ */
+export type PlaneFilter = (
+  source: Float32Array,
+  width: number,
+  height: number,
+  reach: number,
+  out: Float32Array,
+) => void;
+
 /** Everything that JavaScript can call in C++. */
 export interface NativeAddon {
   readonly VideoEncoder: new (options: VideoEncoderOptions) => VideoEncoder;
@@ -171,17 +183,11 @@ export interface NativeAddon {
    */
   rgbaToI420(rgba: Uint8Array, width: number, height: number, i420: Uint8Array): void;
   i420ToRgba(i420: Uint8Array, width: number, height: number, rgba: Uint8Array): void;
-  /**
-   * Blurs a plane of width * height values as if its edge pixels were repeated outside of it; `sigma`
-   * in pixels. `out` is other memory of the same size.
-   */
-  gaussianBlur(
-    source: Float32Array,
-    width: number,
-    height: number,
-    sigma: number,
-    out: Float32Array,
-  ): void;
+  /** Blurs a plane. `sigma` in pixels; edge pixels are repeated outside of the plane. */
+  readonly gaussianBlur: PlaneFilter;
+  /** The largest value within a radius of each pixel: a square window, as far as it is in the plane. */
+  readonly largestWithin: PlaneFilter;
+  readonly smallestWithin: PlaneFilter;
   /**
    * Keeps the calling thread, and those that it starts later, on these CPUs (sched_setaffinity).
    * @throws Error with errno's text

@@ -252,7 +252,7 @@ test('colour conversion: sizes are checked, and a round trip keeps colours', () 
   }
 });
 
-test('a blur needs two planes of one size, and a sigma', () => {
+test('a filter needs two planes of one size, and a reach', () => {
   const [source, out] = [new Float32Array(12), new Float32Array(12)];
   native.gaussianBlur(source, 4, 3, 1, out);
   for (const [width, height, sigma] of [

@@ -77,6 +77,26 @@ test('a blur is the sum of its kernel, with the edge pixels repeated', () => {
   }
 });
 
+test('dilation and erosion take the extremes of a square window within the plane', () => {
+  const [width, height] = [11, 7];
+  const source = plane(width, height);
+  source.data.forEach((_, i) => {
+    source.data[i] = i % width > 2 && i < 5 * width ? (i * 37) % 11 : 0;
+  });
+  for (const radius of [0, 1, 3, 20]) {
+    const windowAt = (at: number): number[] =>
+      Array.from(source.data).filter(
+        (_, i) =>
+          Math.abs((i % width) - (at % width)) <= radius &&
+          Math.abs(Math.floor(i / width) - Math.floor(at / width)) <= radius,
+      );
+    const extremes = (pick: (...values: number[]) => number): number[] =>
+      Array.from(source.data, (_, at) => pick(...windowAt(at)));
+    assert.deepEqual(Array.from(dilate(source, radius).data), extremes(Math.max));
+    assert.deepEqual(Array.from(erode(source, radius).data), extremes(Math.min));
+  }
+});
+
 test('curves pass through their points and do not overshoot', () => {
   const points = [
     { x: 0, y: 0 },
