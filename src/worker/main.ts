@@ -3,9 +3,9 @@
 import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { every, guarded, reportDefectsTo } from '../base/guard.ts';
+import { NativeRuns } from '../base/native-runs.ts';
 import { HEARTBEAT_MS, beatHeart } from '../link/heartbeat.ts';
 import type { FromWorker, Scheduling, ToWorker } from '../link/messages.ts';
-import { NativeRuns } from '../base/native-runs.ts';
 import type { WorkerInit } from '../link/worker-init.ts';
 import { SharedMetrics } from '../metrics/shared-metrics.ts';
 import { watchWorkerThread } from '../metrics/threads.ts';

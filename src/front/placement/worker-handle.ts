@@ -2,10 +2,10 @@
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { after, every, guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
+import { createNativeRuns, terminateBetweenRuns } from '../../base/native-runs.ts';
 import { monotonicMs, sleep } from '../../base/time.ts';
 import { createHeartbeat, readHeart } from '../../link/heartbeat.ts';
 import type { FromWorker, ToWorker } from '../../link/messages.ts';
-import { createNativeRuns, terminateBetweenRuns } from '../../base/native-runs.ts';
 import type { Wav2LipInit, Wav2LipOptions, WorkerInit } from '../../link/worker-init.ts';
 import type { WorkerView } from './choose-worker.ts';
 import { Watchdog } from './watchdog.ts';
