@@ -28,7 +28,7 @@ TEST_CASE("filters stay within the plane and between its extremes") {
     auto smallest = exact_vector<float>(values.size());
     const FloatPlane plane{values.data(), width, height};
     const int reach = random.between(0, 30);
-    gaussian_blur(plane, 0.1 + reach / 3.0, blurred.data());
+    gaussian_blur(plane, reach / 3.0, blurred.data());
     largest_within(plane, reach, largest.data());
     smallest_within(plane, reach, smallest.data());
     for (size_t i = 0; i < values.size(); i++) {

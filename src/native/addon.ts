@@ -148,8 +148,8 @@ export interface FaceRenderer {
 }
 
 /**
- * Filters a plane of width * height values >= 0, rows without padding. `out` is other memory of the
- * same size; `reach` is in pixels.
+ * Filters a plane of width * height values, rows without padding. It may be empty. `out` is other
+ * memory of the same size; `reach` is in pixels.
  */
 export type PlaneFilter = (
   source: Float32Array,
@@ -185,7 +185,10 @@ export interface NativeAddon {
   i420ToRgba(i420: Uint8Array, width: number, height: number, rgba: Uint8Array): void;
   /** Blurs a plane. `sigma` in pixels; edge pixels are repeated outside of the plane. */
   readonly gaussianBlur: PlaneFilter;
-  /** The largest value within a radius of each pixel: a square window, as far as it is in the plane. */
+  /**
+   * The largest value within a radius of each pixel: a square window, as far as it is in the plane. No
+   * value may be negative.
+   */
   readonly largestWithin: PlaneFilter;
   readonly smallestWithin: PlaneFilter;
   /**

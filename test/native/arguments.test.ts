@@ -256,9 +256,8 @@ test('a filter needs two planes of one size, and a reach', () => {
   const [source, out] = [new Float32Array(12), new Float32Array(12)];
   native.gaussianBlur(source, 4, 3, 1, out);
   for (const [width, height, sigma] of [
-    [4, 3, 0],
+    [4, 3, -1],
     [4, 3, Number.NaN],
-    [0, 12, 1],
     [4, -3, 1],
   ] as const) {
     assert.throws(() => {

@@ -11,17 +11,17 @@ namespace {
 using js::Args;
 
 constexpr int MAX_SIDE = 16384, MAX_RADIUS = 4096;
-constexpr double MIN_SIGMA = 0.01, MAX_SIGMA = 1000;
+constexpr double MAX_SIGMA = 1000;
 
 FloatPlane plane_of(const Args& args) {
-  const auto width = int(args.integer(1, "width", 1, MAX_SIDE));
-  const auto height = int(args.integer(2, "height", 1, MAX_SIDE));
+  const auto width = int(args.integer(1, "width", 0, MAX_SIDE));
+  const auto height = int(args.integer(2, "height", 0, MAX_SIDE));
   return {args.array<float>(0, "source", size_t(width) * size_t(height)).data(), width, height};
 }
 
 float* out_of(const Args& args, const FloatPlane& plane) {
   const auto out = args.array<float>(4, "out", size_t(plane.width) * size_t(plane.height));
-  if (out.data() == plane.values) {
+  if (!out.empty() && out.data() == plane.values) {
     throw std::invalid_argument("out must not be the same memory as source");
   }
   return out.data();
@@ -29,7 +29,7 @@ float* out_of(const Args& args, const FloatPlane& plane) {
 
 napi_value blur(const Args& args) {
   const FloatPlane plane = plane_of(args);
-  gaussian_blur(plane, args.number(3, "sigma", MIN_SIGMA, MAX_SIGMA), out_of(args, plane));
+  gaussian_blur(plane, args.number(3, "sigma", 0, MAX_SIGMA), out_of(args, plane));
   return nullptr;
 }
 

@@ -103,10 +103,11 @@ struct Gaussian {
   std::vector<double> weights;
 
   explicit Gaussian(double sigma) : weights(size_t(std::ceil(sigma * 3)) + 1) {
-    double sum = 0;
-    for (size_t k = 0; k < weights.size(); k++) {
+    weights[0] = 1;
+    double sum = weights[0];
+    for (size_t k = 1; k < weights.size(); k++) {
       weights[k] = std::exp(-double(k * k) / (2 * sigma * sigma));
-      sum += k == 0 ? weights[k] : 2 * weights[k];
+      sum += 2 * weights[k];
     }
     for (double& weight : weights) {
       weight /= sum;

@@ -3,7 +3,7 @@
 
 namespace mouthpiece {
 
-/** A plane of width * height values, rows without padding. */
+/** A plane of width * height values, rows without padding. It may be empty. */
 struct FloatPlane {
   const float* values;
   int width, height;
@@ -11,7 +11,7 @@ struct FloatPlane {
 
 /**
  * Gaussian blur, as if the edge pixels were repeated outside of the plane.
- * @param sigma pixels, above 0; the kernel ends at three of it
+ * @param sigma pixels, from 0; the kernel ends at three of it
  * @param out as large as the plane, other memory
  */
 void gaussian_blur(const FloatPlane& plane, double sigma, float* out);

@@ -77,6 +77,16 @@ test('a blur is the sum of its kernel, with the edge pixels repeated', () => {
   }
 });
 
+test('a blur of no width changes nothing, and a plane may be empty', () => {
+  const source = plane(3, 2);
+  source.data.set([1, 0, 3, 0, 5, 0]);
+  assert.deepEqual(blur(source, 0).data, source.data);
+  for (const empty of [plane(0, 4), plane(4, 0)]) {
+    assert.equal(blur(empty, 1).data.length, 0);
+    assert.equal(dilate(empty, 2).data.length, 0);
+  }
+});
+
 test('dilation and erosion take the extremes of a square window within the plane', () => {
   const [width, height] = [11, 7];
   const source = plane(width, height);
