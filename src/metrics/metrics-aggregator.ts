@@ -1,6 +1,7 @@
 // Reads the shared metrics of all workers at a scrape: sums, values per worker, and the totals of
 // workers that ended.
 import type { MetricFamily } from './metric-family.ts';
+import { labelAdder, withBound, type LabelSet, type Sample } from './sample.ts';
 import {
   EXEMPLAR_SLOTS,
   SHARED_FAMILIES,
@@ -9,17 +10,7 @@ import {
   type SharedFamily,
 } from './shared-metrics.ts';
 
-/** One line of the exposition format, as prom-client's registry takes it. */
-export interface Sample {
-  readonly metricName?: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-  readonly exemplar?: {
-    readonly labelSet: Readonly<Record<string, string>>;
-    readonly value: number;
-    readonly timestamp: number;
-  };
-}
+const withWorker = labelAdder('worker');
 
 /** The metrics of all workers, by worker index. */
 export class MetricsAggregator {
@@ -101,7 +92,7 @@ export class MetricsAggregator {
           family,
           one,
           cells,
-          { ...one.labels, worker: String(index) },
+          withWorker(one.labels, String(index)),
           live === undefined ? [] : [live],
         );
       }
@@ -126,11 +117,11 @@ function write(
   family: MetricFamily,
   { slot }: Series,
   cells: Float64Array,
-  labels: Record<string, string>,
+  labels: LabelSet,
   live: readonly Float64Array[],
 ): void {
   if (family.type !== 'histogram') {
-    samples.push({ labels, value: cells[slot]! });
+    samples.push({ sharedLabels: labels, value: cells[slot]! });
     return;
   }
   const { buckets } = family;
@@ -141,15 +132,15 @@ function write(
     const le = i < buckets.length ? String(buckets[i]) : '+Inf';
     samples.push({
       metricName: `${name}_bucket`,
-      labels: { ...labels, le },
+      sharedLabels: withBound(labels, le),
       value: count,
       ...(exemplar && { exemplar }),
     });
   }
   // The count is the sum of the buckets, so that it agrees with them while the worker writes.
   samples.push(
-    { metricName: `${name}_sum`, labels, value: cells[slot + buckets.length + 1]! },
-    { metricName: `${name}_count`, labels, value: count },
+    { metricName: `${name}_sum`, sharedLabels: labels, value: cells[slot + buckets.length + 1]! },
+    { metricName: `${name}_count`, sharedLabels: labels, value: count },
   );
 }
 

@@ -11,7 +11,7 @@
 import client from 'prom-client';
 import { guarded, reportDefect } from '../base/guard.ts';
 import { monotonicMs } from '../base/time.ts';
-import { MetricsAggregator, type Sample } from './metrics-aggregator.ts';
+import { MetricsAggregator } from './metrics-aggregator.ts';
 import {
   CATALOGUE,
   type Counter,
@@ -24,6 +24,7 @@ import {
   type NameOf,
 } from './catalogue.ts';
 import type { MetricFamily } from './metric-family.ts';
+import { withBound, type LabelSet, type Sample } from './sample.ts';
 import { SHARED_FAMILIES } from './shared-metrics.ts';
 
 type PromMetric = client.Counter | client.Gauge | client.Histogram;
@@ -151,10 +152,8 @@ export class Metrics implements Meter<'front'> {
   #register(registry: Pick<client.Registry, 'registerMetric'>): void {
     for (const [name, metric] of this.#own) {
       registry.registerMetric(
-        new View(
-          name,
-          CATALOGUE[name as MetricName],
-          async () => (await metric.get()).values as Sample[],
+        new View(name, CATALOGUE[name as MetricName], () =>
+          readSamples(metric),
         ) as unknown as PromMetric,
       );
     }
@@ -205,6 +204,27 @@ function listed(name: string, label: string, value: string, allowed: readonly st
     return 'other';
   }
   throw new TypeError(`${name}: label ${label}='${value}' is not in the catalogue`);
+}
+
+/** What prom-client has of a metric: a histogram's `labels` is its bucket, the others are shared. */
+interface PromSample extends Omit<Sample, 'sharedLabels'> {
+  readonly labels: { readonly le?: string | number };
+  readonly sharedLabels?: LabelSet;
+}
+
+async function readSamples(metric: PromMetric): Promise<Sample[]> {
+  if (!(metric instanceof client.Histogram)) {
+    const { values } = await metric.get();
+    return values.map(({ labels, value }) => ({ sharedLabels: labels as LabelSet, value }));
+  }
+  // The types of prom-client lack this method; get() would write new labels for every line.
+  const { values } = await (
+    metric as unknown as { getForPromString: () => Promise<{ values: PromSample[] }> }
+  ).getForPromString();
+  return values.map(({ labels: { le }, sharedLabels = {}, ...rest }) => ({
+    ...rest,
+    sharedLabels: le === undefined ? sharedLabels : withBound(sharedLabels, String(le)),
+  }));
 }
 
 /** A metric in the form that prom-client's registry reads. */
