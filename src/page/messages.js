@@ -74,7 +74,7 @@ const WARNINGS = {
   BLURRED: 'The photo is blurred.',
   LOW_RESOLUTION: 'The photo has few pixels for this size.',
   CROPPED: 'A part of the head is cut off: choose a larger crop.',
-  OTHER_FACES: 'There are other faces in the photo: the largest was used.',
+  OTHER_FACES: 'There are other faces in the photo: crop it if the wrong one was used.',
   EXTENDED: 'The picture shows more than the photo: what is missing is out of focus.',
   BACKGROUND_KEPT:
     'The background could not be told from the person and was kept: a plain wall works.',

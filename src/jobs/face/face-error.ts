@@ -72,7 +72,9 @@ export const FACE_WARNINGS = {
   BACKGROUND_KEPT:
     'The background could not be told from the person, so it was kept. Use a picture in front of ' +
     'a plain wall.',
-  OTHER_FACES: 'There are other faces in the picture; the largest one was used.',
+  OTHER_FACES:
+    'There are other faces in the picture; the largest one of a person was used. Crop the picture ' +
+    'to another face to use that.',
   CROPPED: 'There is little space around the head, so it will move less.',
 } as const;
 

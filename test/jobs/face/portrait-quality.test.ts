@@ -15,7 +15,7 @@ import {
   RIGHT_SIDE,
 } from '../../../src/jobs/face/detect/landmarks.ts';
 import { cropFace } from '../../../src/jobs/face/detect/crop.ts';
-import { checkPerson } from '../../../src/jobs/face/detect/portrait-quality.ts';
+import { checkPerson, chooseFace } from '../../../src/jobs/face/detect/portrait-quality.ts';
 import { FACE_ERRORS, FaceError } from '../../../src/jobs/face/face-error.ts';
 import { decodeImage } from '../../../src/jobs/face/imaging/decode.ts';
 import { Pyramid } from '../../../src/jobs/face/imaging/image.ts';
@@ -173,6 +173,28 @@ test('in black and white, lips as light as the skin are known by their seam', as
   assert.deepEqual((await create(await grey('#8e7464'))).warnings, []);
   // As faint as the pleats of a mask.
   await rejects(await grey('#a98c7a'), 'MOUTH_COVERED');
+});
+
+test('a dog as large as the person who holds it is no second person', async () => {
+  const source = new Pyramid(await decodeImage(portraitOf('mei')));
+  const [person] = await (await FaceLandmarker.load()).find(source);
+  const dog = { ...person!, confidence: 1 - 1.7e-4 };
+  const larger = { ...dog, width: dog.width * 1.2, height: dog.height * 1.2 };
+  const choose = (...faces: DetectedFace[]): unknown => chooseFace(faces, source.image);
+  const expected = { face: person, warnings: ['OTHER_FACES'] };
+  assert.deepEqual(choose(person!, dog), expected);
+  assert.deepEqual(choose(larger, person!), expected);
+  assert.deepEqual(choose(person!), { face: person, warnings: [] });
+  for (const several of [
+    [person!, person!],
+    [larger, person!, person!],
+    [larger, dog],
+  ]) {
+    assert.throws(() => choose(...several), new FaceError('SEVERAL_FACES'));
+  }
+  // A face far smaller than the largest is none to choose, however sure it is.
+  const small = { ...person!, width: person!.width / 2, height: person!.height / 2 };
+  assert.deepEqual(choose(dog, small), { face: dog, warnings: ['OTHER_FACES'] });
 });
 
 test('what is less surely a person than any portrait is refused', async () => {
