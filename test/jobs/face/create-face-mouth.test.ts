@@ -93,9 +93,12 @@ test('teeth get the light of the skin, in coloured light and in paint', async ()
   );
 });
 
+/** Of a face in daylight. */
+const LIGHT = { colour: 1, brightest: 200, grain: 2 };
+
 test('the tongue of a dark face is darker than that of a light one, and never grey', () => {
   const tongue = (skin: Rgb, lip: Rgb): readonly number[] =>
-    mouthTints({ skin, white: [225, 222, 215], colour: 1, grain: 2 }, undefined, lip).tongue;
+    mouthTints({ ...LIGHT, skin, white: [225, 222, 215] }, undefined, lip).tongue;
   const light = tongue([222, 172, 150], [196, 112, 108]);
   const dark = tongue([104, 70, 56], [92, 66, 66]);
   assert.ok(dark[0]! < 0.85 * light[0]!, `luma ${dark[0]} and ${light[0]}`);
@@ -123,7 +126,7 @@ test('a mouth is red in a pale, cool picture, and grey in black and white', asyn
 
 test('painted teeth are paler than the skin in any light, and no brighter than dim eyes', async () => {
   const skin: Rgb = [200, 122, 84];
-  const light = { skin, white: [196, 158, 112] as Rgb, colour: 1, grain: 2 };
+  const light = { ...LIGHT, skin, white: [196, 158, 112] as Rgb };
   const [luma, u, v] = mouthTints(light, undefined, [170, 90, 80]).teeth;
   const [skinU, skinV] = castOf(skin);
   assert.ok(128 - u < -0.65 * skinU * (luma - 16), `blue ${u}`);
@@ -134,18 +137,13 @@ test('painted teeth are paler than the skin in any light, and no brighter than d
   const { tints } = (await describeFace(dim)).parts;
   assert.ok(tints.teeth[0] < 145, `luma ${tints.teeth[0]}`);
   // Dark skin in shade, whose lips catch the light: teeth are brighter than those.
-  const shaded = { skin: [85, 55, 43] as Rgb, white: [108, 103, 98] as Rgb, colour: 1, grain: 2 };
+  const shaded = { ...LIGHT, skin: [85, 55, 43] as Rgb, white: [108, 103, 98] as Rgb };
   const shown = mouthTints(shaded, undefined, [108, 78, 74]).teeth;
   assert.ok(shown[0] > 1.3 * 85, `luma ${shown[0]}`);
 });
 
 test('teeth of a mouth that is hardly open are freed from the shadow of the lip', () => {
-  const light = {
-    skin: [210, 170, 150] as Rgb,
-    white: [225, 222, 215] as Rgb,
-    colour: 1,
-    grain: 2,
-  };
+  const light = { ...LIGHT, skin: [210, 170, 150] as Rgb, white: [225, 222, 215] as Rgb };
   const lip: Rgb = [120, 80, 80];
   const lumaOf = (teeth: Rgb | undefined, height: number): number =>
     mouthTints(light, teeth, lip, height).teeth[0];

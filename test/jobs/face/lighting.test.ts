@@ -1,16 +1,26 @@
 // White in the light of a portrait, which teeth are painted with.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { NOSE_BASE, px, py, UPPER_OUTER } from '../../../src/jobs/face/detect/landmarks.ts';
+import {
+  LEFT_EYE,
+  NOSE_BASE,
+  px,
+  py,
+  RIGHT_EYE,
+  UPPER_OUTER,
+} from '../../../src/jobs/face/detect/landmarks.ts';
 import { lumaOf } from '../../../src/jobs/face/imaging/colour.ts';
 import { type RgbImage, rgbImage } from '../../../src/jobs/face/imaging/image.ts';
-import { measureLighting } from '../../../src/jobs/face/regions/lighting.ts';
+import type { Rgb } from '../../../src/jobs/face/imaging/patch.ts';
+import { eyePixels } from '../../../src/jobs/face/regions/eye-contours.ts';
+import { castOf, measureLighting } from '../../../src/jobs/face/regions/lighting.ts';
+import { mouthTints } from '../../../src/jobs/face/regions/mouth-interior.ts';
 import { MouthFrame } from '../../../src/jobs/face/regions/mouth-frame.ts';
 import { syntheticParts } from '../../pipeline/render/synthetic-face.ts';
 
 const SIZE = 512;
 const { landmarks } = syntheticParts();
-const SKIN = [172, 140, 132] as const;
+const SKIN: Rgb = [172, 140, 132];
 
 /** A face of one colour, with a bright patch on it. */
 function face(highlight: number): RgbImage {
@@ -42,4 +52,29 @@ test('white of a mouth in shadow is hardly lighter than the brightest round it',
   const shaded = lumaOf(...measureLighting(image, landmarks).white);
   const below = 0.4 * lumaOf(...SKIN);
   assert.ok(shaded < 1.3 * below, `${shaded} round a mouth of ${below}`);
+});
+
+test('brown skin is told from warm light by the whites of the eyes, and its teeth are pale', () => {
+  const lightOn = (skin: Rgb, sclera: Rgb): ReturnType<typeof measureLighting> => {
+    const image = rgbImage(SIZE, SIZE);
+    for (let i = 0; i < SIZE * SIZE; i++) {
+      image.data.set(skin, i * 3);
+    }
+    for (const eye of [LEFT_EYE, RIGHT_EYE]) {
+      for (const i of eyePixels(image, landmarks, eye)) {
+        image.data.set(sclera, i * 3);
+      }
+    }
+    return measureLighting(image, landmarks);
+  };
+  const chroma = (colour: Rgb): number => Math.hypot(...castOf(colour));
+  const brown: Rgb = [78, 46, 26];
+  const daylight = lightOn(brown, [140, 124, 108]);
+  const candle = lightOn(brown, [180, 106, 60]);
+  assert.ok(chroma(daylight.white) < 0.08, `${chroma(daylight.white)} in daylight`);
+  assert.ok(chroma(candle.white) > 0.12, `${chroma(candle.white)} by candle-light`);
+  // U and V in units of luma, and luma.
+  const [y, u, v] = mouthTints(daylight, undefined, [120, 80, 80]).teeth;
+  assert.ok(Math.hypot(u - 128, v - 128) < 0.18 * (y - 16), `${y}, ${u}, ${v}`);
+  assert.ok(y > 120, `luma ${y}`);
 });

@@ -2,7 +2,7 @@
 import type { FaceTints } from '../../../media/face-asset.ts';
 import { labAt, lumaOf, quantile } from '../imaging/colour.ts';
 import { clamp, type Plane, type RgbImage, smoothstep } from '../imaging/image.ts';
-import { castOf, type Lighting, withCast } from './lighting.ts';
+import { bounded, castOf, type Lighting, SKIN_CHROMA, withCast } from './lighting.ts';
 import { type Rgb, rgbToYuv } from '../imaging/patch.ts';
 
 /** Least size of the opening, pixels. */
@@ -99,10 +99,14 @@ const LIKE_SKIN = 0.15;
  */
 const PALER = { blue: 0.5, red: 0.36, least: 0.02 } as const;
 /** Luma of teeth in units of that of the lips and of the skin: the lesser is the least they have. */
-const ABOVE_LIPS = 1.6;
-const ABOVE_SKIN = 2.2;
-/** Luma that is enough for any teeth. */
-const LIT = 150;
+const ABOVE_LIPS = 1.8;
+const ABOVE_SKIN = 2.6;
+/**
+ * Luma that is enough for any teeth: a share of that of the brightest parts of the face, between
+ * these bounds. On dark skin it is seen where the light is (docs/faces-judged.md, round 36).
+ */
+const LIKE_BRIGHTEST = 0.9;
+const LIT = [150, 170] as const;
 /**
  * Teeth of a mouth that is hardly open lie in the shadow of the lip, which is redder, too: medians of
  * 512 mouths are .76 of the painted luma where the opening is .06 high (in distances between the
@@ -129,7 +133,7 @@ const redness = ([r, g, b]: Rgb): number => Math.max(0, r - Math.min(g, b)) / Ma
  * @param height of the opening in the portrait, distances between the eyes' outer corners
  */
 export function mouthTints(
-  { white, skin, colour }: Lighting,
+  { white, skin, colour, brightest }: Lighting,
   teeth: Rgb | undefined,
   lip: Rgb | undefined,
   height = 1,
@@ -157,13 +161,14 @@ export function mouthTints(
     lip
       ? towards(base, lip, LIKE_LIPS * Math.min(1, redness(lip) / Math.max(0.1, redness(base))))
       : base;
-  const painted = paler(towards(lit(...ENAMEL), skin, LIKE_SKIN), skin);
+  const paleSkin = withCast(lumaOf(...skin), bounded(castOf(skin), SKIN_CHROMA));
+  const painted = paler(towards(lit(...ENAMEL), paleSkin, LIKE_SKIN), skin);
   return {
     cavity: rgbToYuv(lit(0.14 * tone, 0.05 * tone, 0.05 * tone)),
     gums: rgbToYuv(flesh(lit(0.74 * tone, 0.42 * tone, 0.42 * tone))),
     tongue: rgbToYuv(flesh(lit(0.86 * tone, 0.36 * tone, 0.38 * tone))),
     teeth: rgbToYuv(
-      brighter(teeth ? outOfShadow(teeth, painted, height) : painted, lip ?? skin, skin),
+      brighter(teeth ? outOfShadow(teeth, painted, height) : painted, lip ?? skin, skin, brightest),
     ),
   };
 }
@@ -175,9 +180,16 @@ function outOfShadow(teeth: Rgb, painted: Rgb, height: number): Rgb {
   return lumaOf(...teeth) < lumaOf(...painted) ? [mixed(0), mixed(1), mixed(2)] : teeth;
 }
 
-/** Teeth are brighter than the lips round them, however dark the skin is that was measured. */
-function brighter(teeth: Rgb, lip: Rgb, skin: Rgb): Rgb {
-  const least = Math.min(ABOVE_LIPS * lumaOf(...lip), ABOVE_SKIN * lumaOf(...skin), LIT);
+/**
+ * Teeth are brighter than the lips round them, however dark the skin is that was measured.
+ * @param brightest luma of the brightest parts of the face
+ */
+function brighter(teeth: Rgb, lip: Rgb, skin: Rgb, brightest: number): Rgb {
+  const least = Math.min(
+    ABOVE_LIPS * lumaOf(...lip),
+    ABOVE_SKIN * lumaOf(...skin),
+    clamp(LIKE_BRIGHTEST * brightest, ...LIT),
+  );
   const more = Math.max(1, least / Math.max(1, lumaOf(...teeth)));
   return [more * teeth[0], more * teeth[1], more * teeth[2]];
 }
