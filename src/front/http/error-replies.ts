@@ -40,7 +40,10 @@ export function failureReply(error: unknown, request: RequestContext): Reply {
     return validationReply(error, route);
   }
   const known = error instanceof ServiceError ? error : new ServiceError('INTERNAL_ERROR');
-  if (!(error instanceof ServiceError) && !request.state.aborted) {
+  if (!(error instanceof ServiceError)) {
+    if (request.state.aborted) {
+      return errorReply(known); // not sent. The client left: do not tell the route of a failure
+    }
     request.log.error(
       { err: error, requestId: request.id, route: route?.path, method: request.method },
       'a request failed',

@@ -17,6 +17,8 @@ const budget = new BodyBudget({ maxBytes: 24 * MIB, unprovenBytes: 12 * MIB });
 const pace = { windowMs: 300, bytesPerWindow: 3000, deadlineMs: 1500 };
 let server: TestHttp;
 let checking: Promise<void> = Promise.resolve();
+/** What the route /put was told of refusals. */
+const told: string[] = [];
 
 async function authenticate(key: string): Promise<Caller> {
   await checking;
@@ -47,6 +49,10 @@ beforeAll(async () => {
         ...base,
         path: '/put',
         body,
+        refusalFields: ({ code }) => {
+          told.push(code);
+          return {};
+        },
         handler: (asked) => json({ length: asked.body.text.length }),
       }),
       route({
@@ -258,4 +264,21 @@ test('a chunked body without a length has the same limits', async () => {
   const good = await raw(server.port, head + chunked, /"length":1000/);
   assert.match(good, /^HTTP\/1\.1 200 /);
   assert.equal(budget.held, 0);
+});
+
+test('a client that leaves in the middle of its body is no failure of the server', async () => {
+  told.length = 0;
+  const { length } = server.requests;
+  const socket = net.connect(server.port, '127.0.0.1');
+  socket.write(
+    'POST /put HTTP/1.1\r\nHost: localhost\r\nx-service-api-key: right\r\n' +
+      'content-type: application/json\r\nContent-Length: 100\r\n\r\n{"text":"',
+  );
+  await sleep(100);
+  socket.destroy();
+  for (let i = 0; i < 100 && server.requests.length === length; i++) {
+    await sleep(10);
+  }
+  assert.equal(server.requests[length]?.status, 499);
+  assert.deepEqual(told, []);
 });
