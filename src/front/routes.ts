@@ -21,7 +21,7 @@ import type { Cluster } from './cluster/cluster.ts';
 import type { Forwarder } from './cluster/forwarder.ts';
 import { FACE_SERVICE_VERSION } from './faces/face-records.ts';
 import type { BodyBudget } from './http/body-budget.ts';
-import type { Caller, Route } from './http/route.ts';
+import type { Route } from './http/route.ts';
 import type { Services } from './services.ts';
 import { type IceServer, withCredentials } from './sessions/ice-credentials.ts';
 import type { SessionService } from './sessions/session-service.ts';
@@ -83,7 +83,6 @@ export function buildRoutes(options: RouteOptions): Route[] {
     const face = await faces.find(ownerId, faceId);
     return face !== undefined && face.status !== 'failed';
   };
-  const authenticate = (key: string): Promise<Caller> => services.apiKeys.authenticate(key);
   const watching = {
     splits: options.splits,
     forwarder: options.forwarder,
@@ -122,7 +121,6 @@ export function buildRoutes(options: RouteOptions): Route[] {
       agents: services.agents,
       tokens: services.autoTokens,
       serviceVersion: FACE_SERVICE_VERSION,
-      authenticate,
       apiKeyHeaders,
     }),
     ...autoStartRoutes({
@@ -137,7 +135,6 @@ export function buildRoutes(options: RouteOptions): Route[] {
       iceServers: (keyId) =>
         options.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, keyId)),
       settings: config,
-      authenticate,
       apiKeyHeaders,
     }),
     ...integrationRoutes(options),

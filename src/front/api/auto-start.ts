@@ -5,7 +5,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Agents } from '../accounts/agents.ts';
 import type { AutoGrant, AutoTokens } from '../accounts/auto-tokens.ts';
 import { empty, json } from '../http/reply.ts';
-import { type ApiRequest, type Caller, type Route, route } from '../http/route.ts';
+import { type ApiRequest, type Route, route } from '../http/route.ts';
 import type { IceServer } from '../sessions/ice-credentials.ts';
 import type { SessionTokens } from '../sessions/session-tokens.ts';
 import type { ConversationStore, StoredConversation } from '../talk/conversation-store.ts';
@@ -38,7 +38,6 @@ export interface AutoStartDeps {
   readonly canPlace: () => Promise<boolean>;
   readonly iceServers: (keyId: string) => readonly IceServer[];
   readonly settings: ProviderSettings;
-  readonly authenticate: (key: string) => Promise<Caller>;
   /** Names of the headers that may carry the API key. */
   readonly apiKeyHeaders: readonly string[];
 }
@@ -146,7 +145,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       async handler(request) {
         const { body } = request;
         const key = keyOf(request, deps.apiKeyHeaders, body.apiKey ?? '');
-        const caller = await deps.authenticate(key);
+        const caller = await request.authenticate(key);
         return json(await start(request, configured(body, caller, deps.settings), fieldsOf(body)));
       },
     }),
@@ -238,7 +237,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
       refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'NOT_FOUND', 'STORE_UNAVAILABLE'],
       async handler(request) {
         const key = keyOf(request, [...deps.apiKeyHeaders, 'api-key']);
-        const { ownerId } = await deps.authenticate(key);
+        const { ownerId } = await request.authenticate(key);
         const found = await deps.conversations.transcript(ownerId, request.params.session_id);
         if (found === undefined) {
           throw new ServiceError(

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
 import { wallSeconds } from '../../base/time.ts';
 import { empty, json, stream } from '../http/reply.ts';
-import { type Caller, route, type Route } from '../http/route.ts';
+import { route, type Route } from '../http/route.ts';
 import { invalidField } from '../http/validate.ts';
 import type { AgentMeta, Agents } from '../accounts/agents.ts';
 import type { AutoTokens } from '../accounts/auto-tokens.ts';
@@ -133,7 +133,6 @@ export interface AutoDeps {
   readonly agents: Agents<AgentFields>;
   readonly tokens: AutoTokens;
   readonly serviceVersion: number;
-  readonly authenticate: (key: string) => Promise<Caller>;
   /** Names of the headers that may carry the API key. */
   readonly apiKeyHeaders: readonly string[];
 }
@@ -285,7 +284,7 @@ export function autoRoutes(deps: AutoDeps): Route[] {
       refusals: ['INVALID_API_KEY', 'RATE_LIMITED', 'STORE_UNAVAILABLE'],
       async handler(request) {
         const { body } = request;
-        const caller = await deps.authenticate(
+        const caller = await request.authenticate(
           keyOf(request, deps.apiKeyHeaders, body.apiKey ?? ''),
         );
         const ttlSeconds =

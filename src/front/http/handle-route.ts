@@ -9,7 +9,14 @@ import type { HttpContext } from './http-context.ts';
 import { parseMultipart } from './multipart.ts';
 import { dropBody, type Reply } from './reply.ts';
 import type { RequestContext } from './request-context.ts';
-import type { ApiRequest, Caller, HttpMethod, Route } from './route.ts';
+import {
+  type ApiRequest,
+  type Caller,
+  type HttpMethod,
+  type Route,
+  takesToken,
+  TOKEN_REFUSALS,
+} from './route.ts';
 import { check, ValidationError, type ValidationIssue } from './validate.ts';
 
 type Chunks = readonly Chunk[];
@@ -30,7 +37,7 @@ export async function handleRoute(
   const { body } = request;
   try {
     const isOpen = route.auth === 'none';
-    const caller = isOpen ? NOBODY : await authenticate(context, request);
+    let caller = isOpen ? NOBODY : await authenticate(context, request, request.key);
     if (route.auth === 'operator' && !caller.isOperator) {
       throw new ServiceError('OPERATOR_REQUIRED');
     }
@@ -40,7 +47,13 @@ export async function handleRoute(
     const chunks = await body?.admit(isOpen ? `address ${request.ip}` : `key ${caller.keyId}`);
     const apiRequest = await validate(request, route, caller, chunks);
     const reply = await withDeadline(
-      Promise.resolve(route.handler(apiRequest)),
+      countingWrongTokens(context, request, route, {
+        ...apiRequest,
+        async authenticate(key) {
+          context.limits.checkKeyAttempt(request.client, key);
+          return (caller = await authenticate(context, request, key));
+        },
+      }),
       route.timeoutMs ?? HANDLER_TIMEOUT_MS,
     );
     if (route.audit !== undefined) {
@@ -52,16 +65,50 @@ export async function handleRoute(
   }
 }
 
+/**
+ * Calls the handler. A token that it refuses counts as a wrong one of the client's address, whether
+ * this server refused it or another one to which the request was passed on.
+ */
+async function countingWrongTokens(
+  { limits }: HttpContext,
+  { client }: RequestContext,
+  route: Route,
+  apiRequest: ApiRequest,
+): Promise<Reply> {
+  if (!takesToken(route)) {
+    return await route.handler(apiRequest);
+  }
+  try {
+    const reply = await route.handler(apiRequest);
+    if (reply.status === 401) {
+      limits.reportWrongKey(client);
+    }
+    return reply;
+  } catch (error) {
+    if (error instanceof ServiceError && TOKEN_REFUSALS.has(error.code)) {
+      limits.reportWrongKey(client);
+    }
+    throw error;
+  }
+}
+
 /** What a request is about, for its audit line. Queries of others than operators may have names. */
-const subjectOf = ({ auth }: Route, { params, query }: ApiRequest): object => ({
+const subjectOf = (
+  { auth }: Route,
+  { params, query }: Pick<ApiRequest, 'params' | 'query'>,
+): object => ({
   ...(auth === 'operator' ? (query as object | undefined) : {}),
   ...(params as object),
 });
 
-/** Authenticates by the API key and tells the limits of the address whether the key was good. */
-async function authenticate(context: HttpContext, request: RequestContext): Promise<Caller> {
+/** Authenticates by an API key and tells the limits of the address whether the key was good. */
+async function authenticate(
+  context: HttpContext,
+  request: RequestContext,
+  key: string,
+): Promise<Caller> {
   const { limits } = context;
-  const { client, key } = request;
+  const { client } = request;
   try {
     const caller = await context.authenticate(key);
     limits.reportGoodKey(key);
@@ -84,7 +131,7 @@ async function validate(
   route: Route,
   caller: Caller,
   chunks: Chunks | undefined,
-): Promise<ApiRequest> {
+): Promise<Omit<ApiRequest, 'authenticate'>> {
   const { headers, found, rawQuery } = request;
   const issues: ValidationIssue[] = [];
   const pathParams = found.kind === 'route' ? found.match.params : {};

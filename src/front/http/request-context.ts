@@ -11,7 +11,7 @@ import type { ClientLimits, Refusal } from './client-limits.ts';
 import type { RequestSpan } from '../tracing/tracing.ts';
 import type { HttpContext } from './http-context.ts';
 import type { ResponseState } from './response-state.ts';
-import { DEPRECATED_SINCE, type Route } from './route.ts';
+import { DEPRECATED_SINCE, type Route, takesToken } from './route.ts';
 import type { Found } from './router.ts';
 
 /** One request while it is served. */
@@ -82,7 +82,7 @@ export function openRequest(
   const client = context.limits.clientOf(peer, headers.get('x-forwarded-for') ?? '');
   const key = apiKeyOf(headers, context.apiKeyHeaders);
   const request = {
-    ...enter(context.limits, client, route?.auth === 'key' ? key : undefined),
+    ...enter(context.limits, client, route, key),
     client,
     key,
     res,
@@ -130,22 +130,23 @@ function startSpan(
     : undefined;
 }
 
-/**
- * Counts the request against the limits of its address.
- * @param key the API key; undefined when the route needs none
- */
+/** Counts the request against the limits of its address. */
 function enter(
   limits: ClientLimits,
   client: string | undefined,
-  key: string | undefined,
+  route: Route | undefined,
+  key: string,
 ): Pick<RequestContext, 'leave' | 'overLimit'> {
   let leave = (): void => {};
   try {
     leave = limits.enter(client);
-    if (key === undefined) {
-      limits.countOpenRequest(client);
-    } else {
+    if (route !== undefined && route.auth !== 'none') {
       limits.checkKeyAttempt(client, key);
+    } else {
+      limits.countOpenRequest(client);
+    }
+    if (route !== undefined && takesToken(route)) {
+      limits.checkKeyAttempt(client);
     }
     return { leave, overLimit: undefined };
   } catch (error) {

@@ -36,6 +36,12 @@ export interface ApiRequest<Params = unknown, Query = unknown, Headers = unknown
   readonly ip: string;
   /** Empty fields on routes with `auth: 'none'`. */
   readonly caller: Caller;
+  /**
+   * For routes with `auth: 'none'`: authenticates by a key that comes in the body or in a header of
+   * its own. The limits of the client's address apply, and the audit line names the caller.
+   * @throws ServiceError INVALID_API_KEY, RATE_LIMITED or STORE_UNAVAILABLE
+   */
+  authenticate(key: string): Promise<Caller>;
   readonly params: Params;
   readonly query: Query;
   readonly headers: Headers;
@@ -145,6 +151,16 @@ export interface RouteSpec<
 export type Route = Omit<RouteSpec, 'handler'> & {
   readonly handler: (request: ApiRequest) => Reply | Promise<Reply>;
 };
+
+/** Refusals of a wrong token, in the body or the query of a request. */
+export const TOKEN_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'INVALID_SESSION_TOKEN',
+  'INVALID_ROOM_TOKEN',
+]);
+
+/** Whether the handler of a route checks a token itself. */
+export const takesToken = ({ auth, refusals }: Route): boolean =>
+  auth === 'none' && refusals?.some((code) => TOKEN_REFUSALS.has(code)) === true;
 
 /** Declares a route: checks its types and drops its type parameters. */
 export const route = <

@@ -185,6 +185,12 @@ test('changes and refused keys have audit lines, without the key', async () => {
   });
   const { id } = (await made.json()) as { id: string };
   assert.equal((await get(`/auto/agent/${id}`, front.key, 'DELETE')).status, 204);
+  const token = await fetch(`${admin.url}/auto/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ apiKey: front.key }),
+  });
+  assert.equal(token.status, 200);
   const audited = lines.filter((line) => 'audit' in line);
   assert.deepEqual(
     audited.map(({ audit, id: target }) => [audit, target]),
@@ -192,9 +198,11 @@ test('changes and refused keys have audit lines, without the key', async () => {
       ['key.refused', undefined],
       ['agent.create', id],
       ['agent.delete', id],
+      ['auto-token.create', undefined],
     ],
   );
   assert.equal(audited[1]!['owner'], 'owner-1');
+  assert.equal(audited[3]!['owner'], 'owner-1', 'the key may come in the body');
   assert.ok(!JSON.stringify(lines).includes(front.key));
   assert.ok(!JSON.stringify(lines).includes('not logged'));
 });

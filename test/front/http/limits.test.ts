@@ -29,6 +29,28 @@ beforeAll(async () => {
       route({ ...base, method: 'GET', path: '/open', auth: 'none', handler: () => json({}) }),
       route({ ...base, method: 'GET', path: '/keyed', auth: 'key', handler: () => json({}) }),
       route({ ...base, method: 'POST', path: '/post', auth: 'key', body, handler: () => json({}) }),
+      route({ ...base, method: 'GET', path: '/run', auth: 'operator', handler: () => json({}) }),
+      route({
+        ...base,
+        method: 'GET',
+        path: '/own-key',
+        auth: 'none',
+        handler: async (request) => json(await request.authenticate(request.header('api-key'))),
+      }),
+      route({
+        ...base,
+        method: 'GET',
+        path: '/token/{id}',
+        auth: 'none',
+        refusals: ['INVALID_SESSION_TOKEN'],
+        params: z.object({ id: z.string() }),
+        handler: async ({ params: { id } }) => {
+          if (id === 'bad') {
+            throw new ServiceError('INVALID_SESSION_TOKEN');
+          }
+          return json({}, id === 'bad-elsewhere' ? 401 : 200); // as another server answered
+        },
+      }),
       route({
         ...base,
         method: 'GET',
@@ -133,6 +155,30 @@ test('an address with too many wrong keys can still use recently valid keys', as
   );
   assert.equal((await ask('/keyed', '192.0.2.4', 'right-2')).status, 200);
   assert.ok(server.refusals.includes('wrong_keys'));
+});
+
+test('keys and tokens that handlers check themselves count as well, and so do those of operators', async () => {
+  const own = (client: string, key: string): Promise<Response> =>
+    ask('/own-key', client, '', { headers: { 'api-key': key } });
+  assert.equal((await own('192.0.2.30', 'right-1')).status, 200);
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await own('192.0.2.30', 'wrong')).status, 401);
+  }
+  const before = looked;
+  assert.equal((await own('192.0.2.30', 'wrong')).status, 429);
+  assert.equal(looked, before, 'the key is not looked up');
+  assert.equal((await own('192.0.2.30', 'right-1')).status, 200, 'a key that was right passes');
+
+  for (const token of ['bad', 'bad-elsewhere', 'bad', 'bad-elsewhere', 'bad']) {
+    assert.equal((await ask(`/token/${token}`, '192.0.2.31')).status, 401);
+  }
+  assert.equal((await ask('/token/good', '192.0.2.31')).status, 429);
+  assert.equal((await ask('/token/good', '192.0.2.32')).status, 200);
+
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await ask('/run', '192.0.2.33', 'wrong')).status, 401);
+  }
+  assert.equal((await ask('/run', '192.0.2.33', 'wrong')).status, 429);
 });
 
 test('an address has a limit of concurrent requests, however they end', async () => {
