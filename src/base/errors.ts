@@ -44,6 +44,10 @@ export const ERRORS = {
     status: 429,
     message: 'This server is shutting down and accepts no new sessions. Use another server.',
   },
+  INVALID_HOST: {
+    status: 400,
+    message: 'The Host header must be a host name or an address, with or without a port.',
+  },
   VALIDATION_FAILED: {
     status: 422,
     message: 'The request does not match the API description. See /docs for this path.',

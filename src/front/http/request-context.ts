@@ -33,8 +33,11 @@ export interface RequestContext {
   readonly key: string;
   /** Ends the request for the limits of its address. */
   readonly leave: () => void;
-  /** Set when the client is over a limit: refuse the request and read no body. */
-  readonly overLimit: ServiceError | undefined;
+  /**
+   * Set when the client is over a limit, or its Host header is malformed: refuse the request and
+   * read no body.
+   */
+  readonly refusal: ServiceError | undefined;
   readonly found: Found;
   /** The matched route; undefined when none matched. */
   readonly route: Route | undefined;
@@ -49,7 +52,7 @@ export interface RequestContext {
   readonly bodyRefusal: ServiceError | undefined;
   /** Headers of every reply to this request. */
   readonly baseHeaders: Record<string, string>;
-  /** Scheme and authority under which the client reached this server. */
+  /** Scheme and authority under which the client reached this server; '' with a `refusal`. */
   readonly origin: string;
 }
 
@@ -81,8 +84,11 @@ export function openRequest(
   const peer = peerOf(res);
   const client = context.limits.clientOf(peer, headers.get('x-forwarded-for') ?? '');
   const key = apiKeyOf(headers, context.apiKeyHeaders);
+  const origin = context.publicUrl ?? originOf(headers, context.secure);
+  const entry = enter(context.limits, client, route, key);
   const request = {
-    ...enter(context.limits, client, route, key),
+    leave: entry.leave,
+    refusal: entry.refusal ?? (origin === undefined ? new ServiceError('INVALID_HOST') : undefined),
     client,
     key,
     res,
@@ -98,11 +104,11 @@ export function openRequest(
     state,
     abort,
     ip: client ?? peer,
-    origin: context.publicUrl ?? originOf(headers, context.secure),
+    origin: origin ?? '',
     baseHeaders: baseHeaders(id, found),
   };
-  // Attach no reader for a client over its limits: uWebSockets.js then drops the body.
-  if (!route?.body || request.overLimit) {
+  // Attach no reader for a request that is refused: uWebSockets.js then drops the body.
+  if (!route?.body || request.refusal) {
     return { ...request, body: undefined, bodyRefusal: undefined };
   }
   const bodyRefusal = checkBodyHeaders(route.body, headers);
@@ -136,7 +142,7 @@ function enter(
   client: string | undefined,
   route: Route | undefined,
   key: string,
-): Pick<RequestContext, 'leave' | 'overLimit'> {
+): Pick<RequestContext, 'leave' | 'refusal'> {
   let leave = (): void => {};
   try {
     leave = limits.enter(client);
@@ -148,21 +154,32 @@ function enter(
     if (route !== undefined && takesToken(route)) {
       limits.checkKeyAttempt(client);
     }
-    return { leave, overLimit: undefined };
+    return { leave, refusal: undefined };
   } catch (error) {
-    return { leave, overLimit: error as ServiceError };
+    return { leave, refusal: error as ServiceError };
   }
 }
 
 const requestId = (offered: string | undefined): string =>
   offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
 
-/** Scheme and host under which a client reached this server, as its headers tell. */
-export function originOf(headers: ReadonlyMap<string, string>, secure: boolean): string {
+/** A Host header (RFC 9110 section 7.2): a name or an address of IPv4 or IPv6, and a port. */
+const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i;
+
+/**
+ * Scheme and host under which a client reached this server, as its headers tell. Links are made with
+ * it. Undefined: the Host header is malformed, and RFC 9112 section 3.2 has the request refused.
+ */
+export function originOf(
+  headers: ReadonlyMap<string, string>,
+  secure: boolean,
+): string | undefined {
   const forwarded = headers.get('x-forwarded-proto');
   const isKnown = forwarded === 'https' || forwarded === 'http';
   const scheme = isKnown ? forwarded : secure ? 'https' : 'http';
-  return `${scheme}://${headers.get('host') ?? 'localhost'}`;
+  const host = headers.get('host') ?? 'localhost';
+  const origin = `${scheme}://${host}`;
+  return HOST.test(host) && URL.canParse(origin) ? origin : undefined;
 }
 
 function apiKeyOf(headers: ReadonlyMap<string, string>, names: readonly string[]): string {

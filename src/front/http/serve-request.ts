@@ -20,8 +20,8 @@ export async function serveRequest(
   const { route, id, method, log, state } = request;
   let reply: Reply;
   try {
-    if (request.overLimit) {
-      throw request.overLimit;
+    if (request.refusal) {
+      throw request.refusal;
     }
     reply = route ? await handleRoute(context, request, route) : noRouteReply(request);
   } catch (error) {
@@ -61,6 +61,6 @@ async function send(request: RequestContext, reply: Reply): Promise<number> {
     headers: baseHeaders,
     header: (name) => headers.get(name) ?? '',
     // Otherwise uWebSockets.js waits for the rest of the body without a time limit.
-    closeConnection: request.overLimit !== undefined || (body !== undefined && !body.isComplete),
+    closeConnection: request.refusal !== undefined || (body !== undefined && !body.isComplete),
   });
 }

@@ -337,6 +337,11 @@ export class SocketRoutes {
     req.forEach((name, value) => {
       headers.set(name, value);
     });
+    const { publicUrl, isSecure } = this.#options;
+    const serverOrigin = publicUrl ?? originOf(headers, isSecure ?? false);
+    if (serverOrigin === undefined) {
+      throw new ServiceError('INVALID_HOST');
+    }
     const path = req.getUrl();
     const rawQuery = req.getQuery() ?? '';
     const request: SocketRequest = {
@@ -345,7 +350,7 @@ export class SocketRoutes {
       rawQuery,
       header: (name) => headers.get(name) ?? '',
       ip: limitEntry.ip,
-      serverOrigin: this.#options.publicUrl ?? originOf(headers, this.#options.isSecure ?? false),
+      serverOrigin,
       localPort: this.localPort,
     };
     const { handlers, successor } = this.#routes.get(path.toLowerCase()) ?? {};

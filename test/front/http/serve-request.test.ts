@@ -297,3 +297,34 @@ test('every request is counted under its template', () => {
   assert.ok(server.requests.some(({ route: label, status }) => label === 'none' && status === 404));
   assert.ok(server.requests.every(({ route: label }) => !/\d/.test(label)));
 });
+
+test.each([
+  'evil.example:99999',
+  'a b',
+  '[::1',
+  'user:pw@evil.example',
+  'evil.example?x=1',
+  'a/b',
+  '',
+])('the Host header %j is refused, and no link is made of it', async (host) => {
+  const request = `GET /item/a HTTP/1.1\r\nHost: ${host}\r\n`;
+  const reply = await raw(server.port, `${request}\r\n`, /\}$/);
+  assert.match(reply, /^HTTP\/1.1 400 [\s\S]*"INVALID_HOST"/);
+  const handshake = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n`;
+  const key = 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n';
+  server.sockets.add('/host-checked', { open() {}, message() {}, close() {} });
+  const target = 'GET /host-checked HTTP/1.1\r\n';
+  const refused = await raw(server.port, `${target}Host: ${host}\r\n${handshake}${key}`, /\}$/);
+  assert.match(refused, /^HTTP\/1.1 400 [\s\S]*"INVALID_HOST"/);
+});
+
+test.each([
+  'localhost:8080',
+  '127.0.0.1',
+  '[::1]:8080',
+  'media_server.internal.',
+  'xn--bcher-kva.example',
+])('the Host header %j is taken', async (host) => {
+  const reply = await raw(server.port, `GET /item/a HTTP/1.1\r\nHost: ${host}\r\n\r\n`, /\}$/);
+  assert.match(reply, /^HTTP\/1.1 200 /);
+});
