@@ -1,6 +1,7 @@
 // Redis stopped and started under a running front: quick refusals meanwhile, everything as before
 // afterwards.
 import assert from 'node:assert/strict';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, test } from 'vitest';
 import { patience } from '../harness/machine.ts';
 import { sleep } from '../../src/base/time.ts';
@@ -69,4 +70,24 @@ test('while Redis is unreachable requests are refused quickly, in the format of 
   assert.equal((await server.call('/compose/token', { json: { faceId: 'ava' } })).status, 200);
   assert.ok(await server.services.tokens.find(token), 'tokens of before still work');
   assert.equal((await server.call('/readyz', { key: undefined })).status, 200);
+});
+
+test('a Redis that hangs with its connections open is not ready, and is again when it answers', async () => {
+  const { store } = server.store;
+  const becomes = async (isReady: boolean): Promise<void> => {
+    for (let i = 0; i < 200 && store.ready !== isReady; i++) {
+      await sleep(50);
+    }
+    assert.equal(store.ready, isReady, 'without a request, as at a scrape');
+  };
+  const operator = new Redis(redis.url, { disableClientInfo: true });
+  try {
+    await becomes(true);
+    await operator.call('CLIENT', 'PAUSE', '6000', 'ALL');
+    await becomes(false);
+    assert.equal(store.client.status, 'ready');
+    await becomes(true);
+  } finally {
+    operator.disconnect();
+  }
 });

@@ -2,11 +2,17 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 import { ServiceError } from '../../base/errors.ts';
-import { after, guarded } from '../../base/guard.ts';
+import { after, every, guarded } from '../../base/guard.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs } from '../../base/time.ts';
 import { createRedisClient, isSentinelUrl, type RedisAccess } from './redis-client.ts';
 import type { Script } from './scripts.ts';
+
+/**
+ * How often Redis is asked whether it answers: one that hangs, or whose disk is full, keeps its
+ * connections.
+ */
+const PING_INTERVAL_MS = 2000;
 
 /** A reply of Redis to a script. */
 export type RedisValue = string | number | null | RedisValue[];
@@ -19,6 +25,8 @@ export class RedisStore {
   readonly #log: Logger;
   readonly #digests = new Map<Script, string>();
   readonly #readyListeners = new Set<() => void>();
+  readonly #pinger: NodeJS.Timeout;
+  #isAnswering = true;
   #loggedMs = 0;
 
   private constructor(client: Redis | Cluster, log: Logger) {
@@ -26,10 +34,12 @@ export class RedisStore {
     this.#log = log;
     client.on('error', (error: Error) => this.#logOutage(error));
     client.on('ready', () => {
+      this.#isAnswering = true; // the next ping tells more
       for (const listener of this.#readyListeners) {
         guarded('a listener for the connection to Redis', listener)();
       }
     });
+    this.#pinger = every(PING_INTERVAL_MS, 'the ping of Redis', () => this.ping()).unref();
   }
 
   /**
@@ -42,6 +52,7 @@ export class RedisStore {
     try {
       await becomesReady(client, timeoutMs);
     } catch (error) {
+      clearInterval(store.#pinger);
       client.disconnect();
       throw new Error(
         `Redis at ${access.urls.map(withoutPassword).join(', ')} does not answer ` +
@@ -52,9 +63,9 @@ export class RedisStore {
     return store;
   }
 
-  /** True while commands can be sent. */
+  /** True while Redis answers: connected, and the last ping was answered without an error. */
   get ready(): boolean {
-    return this.client.status === 'ready';
+    return this.client.status === 'ready' && this.#isAnswering;
   }
 
   /** Calls `listener` after each reconnect. Returns a function that removes it. */
@@ -102,19 +113,21 @@ export class RedisStore {
     });
   }
 
-  /** Whether Redis responds. */
+  /** Asks Redis whether it answers. One that cannot write to its disk refuses pings, too. */
   async ping(): Promise<boolean> {
-    if (!this.ready) {
+    if (this.client.status !== 'ready') {
       return false;
     }
-    return await this.use((client) => client.ping()).then(
+    this.#isAnswering = await this.use((client) => client.ping()).then(
       () => true,
       () => false,
     );
+    return this.#isAnswering;
   }
 
   /** Ends the connection, after pending commands for up to 0.5 s. */
   async close(): Promise<void> {
+    clearInterval(this.#pinger);
     this.#readyListeners.clear();
     const timeout = new Promise<void>((resolve) => {
       after(500, 'the end of a connection', () => {
