@@ -54,7 +54,7 @@ export class AgentRooms {
       throw new ServiceError('INVALID_SESSION_TOKEN');
     }
     this.#limits.take(grant.keyId, monotonicMs());
-    const server = await checkLiveKitUrl(livekitUrl, hosts);
+    const server = await checkLiveKitUrl(livekitUrl, hosts, caller.ip);
     let room: RemoteRoom | undefined;
     const request = { ...caller, query: new URLSearchParams({ session_token: sessionToken }) };
     const session = await sessions.openHeadless(request, (_id, _request, _destination, log) => {

@@ -72,19 +72,29 @@ export function isPublicAddress(address: string): boolean {
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+/** This machine. An IPv4 address may come in its form in IPv6. */
+const LOOPBACK_ADDRESSES = new BlockList();
+LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8);
+LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6');
+
+const isOnThisMachine = (address: string): boolean =>
+  LOOPBACK_ADDRESSES.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 
 const refused = (reason: string): ServiceError =>
   new ServiceError('LIVEKIT_URL_REFUSED', `livekit_url is refused: ${reason}`);
 
 /**
- * Checks a URL of a caller. Public addresses over wss may be reached, loopback over ws too, and all
- * else only where the operator lists the host.
+ * Checks a URL of a caller. Public addresses over wss may be reached, and all else only where the
+ * operator lists the host. Callers on this machine may name loopback, over ws too: they reach it
+ * anyway.
  * @param hosts names or addresses of hosts, with a port or without (LIVEKIT_HOSTS)
+ * @param caller address of the caller
  * @throws ServiceError LIVEKIT_URL_REFUSED that says why
  */
 export async function checkLiveKitUrl(
   text: string,
   hosts: readonly string[],
+  caller: string,
 ): Promise<LiveKitServer> {
   const url = URL.parse(text.replace(/^http/i, 'ws'));
   if (url === null || !/^wss?:$/.test(url.protocol)) {
@@ -94,7 +104,7 @@ export async function checkLiveKitUrl(
     throw refused('it must have no user, query or fragment.');
   }
   const isListed = hosts.includes(url.host) || hosts.includes(url.hostname);
-  const isLoopback = LOOPBACK.test(url.hostname);
+  const isLoopback = LOOPBACK.test(url.hostname) && isOnThisMachine(caller);
   if (!isListed && !isLoopback && url.protocol !== 'wss:') {
     throw refused('use wss://. The operator can list hosts in LIVEKIT_HOSTS.');
   }

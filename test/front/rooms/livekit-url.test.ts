@@ -4,9 +4,13 @@ import { test } from 'vitest';
 import { ServiceError } from '../../../src/base/errors.ts';
 import { checkLiveKitUrl, isPublicAddress } from '../../../src/front/rooms/livekit-url.ts';
 
-const refusal = async (url: string, hosts: readonly string[] = []): Promise<string> => {
+const refusal = async (
+  url: string,
+  hosts: readonly string[] = [],
+  caller = '127.0.0.1',
+): Promise<string> => {
   try {
-    await checkLiveKitUrl(url, hosts);
+    await checkLiveKitUrl(url, hosts, caller);
     return '';
   } catch (error) {
     assert.ok(error instanceof ServiceError && error.code === 'LIVEKIT_URL_REFUSED', String(error));
@@ -72,6 +76,19 @@ test('wss to a public address, ws to loopback, and else what the operator lists'
   assert.match(await refusal('ws://10.0.0.7:7881', ['10.0.0.7:7880']), /use wss/);
 });
 
+test('loopback is for callers on this machine, or where the operator lists it', async () => {
+  for (const caller of ['127.0.0.1', '127.8.8.8', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1']) {
+    assert.equal(await refusal('ws://localhost:7880', [], caller), '', caller);
+  }
+  for (const caller of ['192.0.2.1', '10.0.0.7', '2001:db8::1', '::ffff:192.0.2.1', '']) {
+    for (const host of ['localhost:1', '127.0.0.1:8222', '127.1', '2130706433', '[::1]:80']) {
+      assert.match(await refusal(`ws://${host}/admin`, [], caller), /LIVEKIT_HOSTS/, host);
+      assert.match(await refusal(`wss://${host}`, [], caller), /LIVEKIT_HOSTS/, host);
+    }
+    assert.equal(await refusal('ws://localhost:7880', ['localhost:7880'], caller), '');
+  }
+});
+
 test('what is not the URL of a LiveKit server', async () => {
   for (const url of ['', 'x', 'file:///etc/passwd', 'gopher://1.1.1.1', 'wss://']) {
     assert.match(await refusal(url), /must begin with wss/, url);
@@ -83,10 +100,10 @@ test('what is not the URL of a LiveKit server', async () => {
 });
 
 test('the checked addresses are kept; the candidates of a listed server may be private', async () => {
-  assert.deepEqual(await checkLiveKitUrl('wss://1.1.1.1/path/', []), {
+  assert.deepEqual(await checkLiveKitUrl('wss://1.1.1.1/path/', [], '192.0.2.1'), {
     url: 'wss://1.1.1.1/path',
     addresses: [{ address: '1.1.1.1', family: 4 }],
     isTrusted: false,
   });
-  assert.equal((await checkLiveKitUrl('wss://1.1.1.1', ['1.1.1.1'])).isTrusted, true);
+  assert.equal((await checkLiveKitUrl('wss://1.1.1.1', ['1.1.1.1'], '192.0.2.1')).isTrusted, true);
 });
