@@ -157,7 +157,7 @@ test('an address with too many wrong keys can still use recently valid keys', as
   assert.ok(server.refusals.includes('wrong_keys'));
 });
 
-test('keys and tokens that handlers check themselves count as well, and so do those of operators', async () => {
+test('keys and tokens that handlers check count as well, and so do those of operators', async () => {
   const own = (client: string, key: string): Promise<Response> =>
     ask('/own-key', client, '', { headers: { 'api-key': key } });
   assert.equal((await own('192.0.2.30', 'right-1')).status, 200);
