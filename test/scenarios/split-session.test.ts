@@ -7,6 +7,7 @@ import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import type { Page } from 'puppeteer-core';
 import { afterAll, beforeAll, test } from 'vitest';
+import { sleep } from '../../src/base/time.ts';
 import { FIREFOX, startFirefox, type TestBrowser } from '../harness/browser.ts';
 import { patience } from '../harness/machine.ts';
 import { statsOf } from '../harness/page-connection.ts';
@@ -119,9 +120,7 @@ test('a foreign WHEP client in Chromium watches; each side is cut, and the other
   agent.speak(tone(8));
   order(agent, { type: 'flush', id: 'second' });
   await event(agent, 'speaking', from);
-  await new Promise((resolve) => {
-    setTimeout(resolve, 500);
-  });
+  await sleep(500);
   order(agent, { type: 'interrupt' });
   const cut = await event(agent, 'interrupted', from);
   assert.ok(cut.heardMs >= 300 && cut.heardMs < 7000, `heard ${cut.heardMs} ms`);
@@ -265,10 +264,15 @@ test('a second WebRTC stack watches over the socket, hears of the speech, and ca
   await viewer.connection.close();
 });
 
-test('an agent that stays away for longer than its grace time ends the session', async () => {
+test('an agent that connects twice stays; one that is away longer than its grace time ends it', async () => {
   const session = await newSession({ graceSeconds: 5 });
+  const first = await openAgent(session);
   const agent = await openAgent(session);
+  assert.equal((await event(first, 'stopped')).reason, 'taken_over');
   const viewer = await WeriftPeer.connect(server, session.tokens.viewer);
+  await sleep(5500);
+  agent.send('ping later');
+  await event(agent, 'pong');
   await agent.close();
   await viewer.socket.waitFor('ERROR AGENT_LOST', { limitMs: 10_000 * patience() });
   await viewer.connection.close();

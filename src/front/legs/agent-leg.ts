@@ -36,8 +36,10 @@ export class AgentLeg implements ClientPort {
   attach(socket: ClientSocket): void {
     clearTimeout(this.#timer);
     this.send({ type: 'stopped', reason: 'taken_over' });
-    this.#socket?.end(1000, '');
+    const previous = this.#socket;
+    // Before the end, which calls `detach`: the agent is not away.
     this.#socket = socket;
+    previous?.end(1000, '');
   }
 
   /** A socket closed. */
