@@ -86,12 +86,12 @@ export class SpeechMarks {
   /** Forgets what was not heard. @returns what was, of the present utterance, and what was not */
   interrupt(): { readonly heardMs: number; readonly droppedMs: number } {
     this.#poll();
-    const { writtenPosition: written, heardPosition: heard } = this.#speech;
-    const heardMs = Math.max(0, msBetween(heard, this.#begin));
-    const droppedMs = Math.max(0, msBetween(written, heard));
+    // After an interruption the listener is behind `begin` until the worker has seen the flush.
+    const heardMs = Math.max(0, msBetween(this.#speech.heardPosition, this.#begin));
+    const droppedMs = msBetween(this.#speech.writtenPosition, this.#begin) - heardMs;
     this.#speech.flush();
-    this.#begin = written;
-    this.#writtenBegin = written;
+    // Speech that had not entered the ring yet takes no place in it any more.
+    this.#begin = this.#writtenBegin = this.#speech.writtenPosition;
     this.#words.length = 0;
     for (const [index, { id }] of this.#marks.entries()) {
       this.#tell({

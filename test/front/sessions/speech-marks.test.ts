@@ -1,8 +1,11 @@
 // How much of the speech was heard: the ends of utterances, and interruptions.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import type { AudioIngress } from '../../../src/front/sessions/audio-ingress.ts';
+import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import type { ServerMessage } from '../../../src/front/sessions/server-messages.ts';
 import { SpeechMarks } from '../../../src/front/sessions/speech-marks.ts';
+import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { until } from '../../harness/until.ts';
 
 /** Speech whose positions the test sets, near the place where they wrap. */
@@ -72,6 +75,62 @@ test('an interruption says what was heard and what was not, and ends each uttera
   assert.deepEqual(marks.interrupt(), { heardMs: 0, droppedMs: 0 });
   assert.equal(speech.flushes, 3);
   assert.equal(told.length, 3);
+});
+
+/** The speech of an ingress, as far as the test hears it. */
+function spoken(ingress: AudioIngress) {
+  const reader = new SpeechRingReader(ingress.memory);
+  const told: ServerMessage[] = [];
+  const marks = new SpeechMarks(
+    {
+      push: (bytes) => ingress.push(bytes, 0) === 0,
+      flush: () => {
+        ingress.flush(0);
+      },
+      get writtenPosition() {
+        return ingress.writtenPosition;
+      },
+      get heardPosition() {
+        return ingress.heardPosition;
+      },
+    },
+    (message) => {
+      told.push(message);
+    },
+  );
+  const out = new Int16Array(1600);
+  const hear = (ms: number): void => {
+    reader.takeFlush();
+    for (let at = 0; at < ms; at += 100) {
+      ingress.pump(at);
+      reader.read(out, 0, 1600);
+      reader.setHeard(0);
+    }
+  };
+  return { told, marks, hear };
+}
+
+test('after more than the ring holds was dropped, what follows is told as ever', async () => {
+  const ingress = new PcmIngress();
+  const { told, marks, hear } = spoken(ingress);
+  ingress.push(new Uint8Array(90 * 32_000), 0);
+  hear(2000);
+  assert.deepEqual(marks.interrupt(), { heardMs: 2000, droppedMs: 88_000 });
+  // The worker has not seen the flush yet.
+  assert.deepEqual(marks.interrupt(), { heardMs: 0, droppedMs: 0 });
+  marks.announce([{ text: 'again', startMs: 100 }]);
+  ingress.push(new Uint8Array(4 * 32_000), 0);
+  marks.mark('four');
+  hear(1000);
+  await until(() => told.length === 1);
+  hear(3000);
+  await until(() => told.length === 2);
+  assert.deepEqual(told, [
+    { type: 'word', text: 'again', startMs: 100 },
+    { type: 'flushed', id: 'four', heardMs: 4000, interrupted: false },
+  ]);
+  marks.close();
+  ingress.close();
 });
 
 test('words are told as they are heard, and not those that were cut off', async () => {
