@@ -77,7 +77,10 @@ export function samplesInPacket(packet: Uint8Array): number {
   return count <= MAX_PACKET_SAMPLES ? count : 0;
 }
 
-/** One Opus packet per message. Ignores an undecodable packet; does not end the session. */
+/**
+ * One Opus packet per message. Every packet takes the time that its header tells, decoded or not:
+ * positions are known before the packets are decoded.
+ */
 export class OpusIngress implements AudioIngress {
   readonly memory = createSpeechRing();
   invalidMessages = 0;
@@ -143,7 +146,7 @@ export class OpusIngress implements AudioIngress {
   }
 
   get writtenPosition(): number {
-    return this.#ring.written;
+    return (this.#ring.written + this.#waitingSamples) | 0;
   }
   get heardPosition(): number {
     return this.#ring.heard;
@@ -168,7 +171,8 @@ export class OpusIngress implements AudioIngress {
       }
       this.#waiting.drop(total);
       this.#waitingSamples -= count;
-      this.#ring.write(samples, nowMs, 0, this.#decode(packet));
+      this.#decode(packet, count);
+      this.#ring.write(samples, nowMs, 0, count);
     }
     if (this.#isDone) {
       this.#ring.done();
@@ -183,14 +187,14 @@ export class OpusIngress implements AudioIngress {
     );
   }
 
-  /** Decodes into `samples`. @returns how many; 0 when the packet cannot be decoded */
-  #decode(packet: Uint8Array): number {
+  /** Decodes into the first `count` of `samples`. A packet that cannot be decoded is silence. */
+  #decode(packet: Uint8Array, count: number): void {
     this.#decoder ??= new native.OpusDecoder({ sampleRate: SPEECH_RATE, channels: 1 });
     try {
-      return this.#decoder.decode(packet, samples);
+      this.#decoder.decode(packet, samples);
     } catch {
       this.invalidMessages++;
-      return 0;
+      samples.fill(0, 0, count);
     }
   }
 

@@ -13,6 +13,7 @@ import {
 import { SPEECH_RING_SAMPLES, SpeechRingReader } from '../../../src/link/speech-ring.ts';
 import { native } from '../../../src/native/addon.ts';
 import { isWithin } from '../../harness/machine.ts';
+import { tonePackets } from '../../harness/opus-packets.ts';
 
 const BLOCK = 65_536;
 
@@ -95,21 +96,6 @@ test('audio at an odd offset in its buffer, or split within a sample, is the sam
   assert.deepEqual(out.subarray(0, 3000), pcm);
 });
 
-/** Opus packets of a tone, 20 ms each. */
-function packets(count: number): Uint8Array[] {
-  const encoder = new native.OpusEncoder({ sampleRate: 16_000, channels: 1, bitrate: 24_000 });
-  const out = new Uint8Array(1500);
-  const made = Array.from({ length: count }, (_packet, n) => {
-    const pcm = Int16Array.from(
-      { length: 320 },
-      (_sample, i) => Math.sin((n * 320 + i) / 8) * 8000,
-    );
-    return out.slice(0, encoder.encode(pcm, out));
-  });
-  encoder.close();
-  return made;
-}
-
 test('the length of an Opus packet is read from its first bytes (RFC 6716 section 3.1)', () => {
   for (const [bytes, samples] of [
     [[0x00], 160],
@@ -129,13 +115,13 @@ test('the length of an Opus packet is read from its first bytes (RFC 6716 sectio
   ] as const) {
     assert.equal(samplesInPacket(Uint8Array.from(bytes)), samples, `0x${bytes[0]?.toString(16)}`);
   }
-  assert.equal(samplesInPacket(packets(1)[0]!), 320);
+  assert.equal(samplesInPacket(tonePackets(1)[0]!), 320);
 });
 
 test('a minute of Opus at once is decoded as it is played, and all of it is played', () => {
   const ingress = new OpusIngress(0);
   const reader = new SpeechRingReader(ingress.memory);
-  for (const packet of packets(3000)) {
+  for (const packet of tonePackets(3000)) {
     assert.equal(ingress.push(packet, 0), 0);
   }
   assert.ok(reader.length <= 2.2 * 16_000, `${reader.length / 16_000} s were decoded at once`);
@@ -162,7 +148,7 @@ test('a minute of Opus at once is decoded as it is played, and all of it is play
 test('a client that always interrupts has 10 s of audio decoded per second', () => {
   const ingress = new OpusIngress(0);
   const reader = new SpeechRingReader(ingress.memory);
-  const made = packets(50);
+  const made = tonePackets(50);
   const out = new Int16Array(16_000);
   let decoded = 0;
   for (let nowMs = 0; nowMs < 10_000; nowMs++) {
@@ -185,7 +171,7 @@ test('clients that always interrupt share 60 s of decoding per second, and each 
     const ingress = new OpusIngress(0, pool, shared);
     return { ingress, reader: new SpeechRingReader(ingress.memory), decoded: 0 };
   });
-  const packet = packets(1)[0]!;
+  const packet = tonePackets(1)[0]!;
   const out = new Int16Array(16_000);
   const SECONDS = 3;
   for (let nowMs = 0; nowMs < SECONDS * 1000; nowMs += 2) {
@@ -208,7 +194,7 @@ test('clients that always interrupt share 60 s of decoding per second, and each 
 
 test('excess Opus is dropped and counted by its length; an undecodable packet is ignored', () => {
   const ingress = new OpusIngress(0);
-  const packet = packets(1)[0]!;
+  const packet = tonePackets(1)[0]!;
   let dropped = 0;
   for (let i = 0; i < MAX_BACKLOG_SECONDS * 50 + 1000; i++) {
     dropped += ingress.push(packet, 0);

@@ -1,11 +1,14 @@
 // How much of the speech was heard: the ends of utterances, and interruptions.
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { sleep } from '../../../src/base/time.ts';
 import type { AudioIngress } from '../../../src/front/sessions/audio-ingress.ts';
+import { OpusIngress } from '../../../src/front/sessions/opus-ingress.ts';
 import { PcmIngress } from '../../../src/front/sessions/pcm-ingress.ts';
 import type { ServerMessage } from '../../../src/front/sessions/server-messages.ts';
 import { SpeechMarks } from '../../../src/front/sessions/speech-marks.ts';
 import { SpeechRingReader } from '../../../src/link/speech-ring.ts';
+import { tonePackets } from '../../harness/opus-packets.ts';
 import { until } from '../../harness/until.ts';
 
 /** Speech whose positions the test sets, near the place where they wrap. */
@@ -42,9 +45,7 @@ test('an utterance is told when it was heard to its end, also where positions wr
   write(300);
   assert.ok(marks.mark('b'));
   hear(699);
-  await new Promise((resolve) => {
-    setTimeout(resolve, 100);
-  });
+  await sleep(100);
   assert.deepEqual(told, []);
   hear(2);
   await until(() => told.length === 1);
@@ -81,11 +82,12 @@ test('an interruption says what was heard and what was not, and ends each uttera
 function spoken(ingress: AudioIngress) {
   const reader = new SpeechRingReader(ingress.memory);
   const told: ServerMessage[] = [];
+  let nowMs = 0;
   const marks = new SpeechMarks(
     {
-      push: (bytes) => ingress.push(bytes, 0) === 0,
+      push: () => true,
       flush: () => {
-        ingress.flush(0);
+        ingress.flush(nowMs);
       },
       get writtenPosition() {
         return ingress.writtenPosition;
@@ -101,8 +103,8 @@ function spoken(ingress: AudioIngress) {
   const out = new Int16Array(1600);
   const hear = (ms: number): void => {
     reader.takeFlush();
-    for (let at = 0; at < ms; at += 100) {
-      ingress.pump(at);
+    for (const endMs = nowMs + ms; nowMs < endMs; nowMs += 100) {
+      ingress.pump(nowMs);
       reader.read(out, 0, 1600);
       reader.setHeard(0);
     }
@@ -129,6 +131,45 @@ test('after more than the ring holds was dropped, what follows is told as ever',
     { type: 'word', text: 'again', startMs: 100 },
     { type: 'flushed', id: 'four', heardMs: 4000, interrupted: false },
   ]);
+  marks.close();
+  ingress.close();
+});
+
+test('Opus that waits to be decoded counts, and what cannot be decoded takes its time', async () => {
+  const ingress = new OpusIngress(0);
+  const { told, marks, hear } = spoken(ingress);
+  const say = (...packets: readonly Uint8Array[]): void => {
+    for (const packet of packets) {
+      assert.equal(ingress.push(packet, 0), 0);
+    }
+  };
+  say(...tonePackets(200));
+  for (let i = 0; i < 10; i++) {
+    say(Uint8Array.of(0x99, 0)); // its two frames of 20 ms are not of the same size
+    say(Uint8Array.of(0x98)); // a pause of 20 ms (DTX)
+    say(new Uint8Array(0)); // no packet
+  }
+  say(...tonePackets(270));
+  marks.mark('ten');
+  marks.announce([{ text: 'next', startMs: 0 }]);
+  say(...tonePackets(50));
+  marks.mark('one');
+  hear(9900);
+  await sleep(100);
+  assert.deepEqual(told, []);
+  hear(100);
+  await until(() => told.length === 1);
+  hear(1000);
+  await until(() => told.length === 3);
+  assert.deepEqual(told, [
+    { type: 'flushed', id: 'ten', heardMs: 10_000, interrupted: false },
+    { type: 'word', text: 'next', startMs: 0 },
+    { type: 'flushed', id: 'one', heardMs: 1000, interrupted: false },
+  ]);
+  assert.equal(ingress.invalidMessages, 20);
+  say(...tonePackets(500));
+  hear(1000);
+  assert.deepEqual(marks.interrupt(), { heardMs: 1000, droppedMs: 9000 });
   marks.close();
   ingress.close();
 });
