@@ -113,15 +113,38 @@ const schemas = new Map<unknown, z.ZodObject>(
   (Object.keys(COMMANDS) as Name[]).map((type) => [type, commandSchema(type)]),
 );
 
+/** Whether a message of this type is a command. */
+export const isCommand = (type: string | undefined): type is Name => schemas.has(type);
+
+/**
+ * Ends each list of a message after its first wrong element. Zod describes every fault, and a
+ * thousand of them in 1.5 kB take 3 ms (measured).
+ */
+function upToFirstFault(
+  { shape }: z.ZodObject,
+  message: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const lists = Object.entries(shape).flatMap(([name, field]) => {
+    const list = message[name];
+    if (!(field instanceof z.ZodArray) || !Array.isArray(list)) {
+      return [];
+    }
+    const at = list.findIndex((element) => !z.safeParse(field.element, element).success);
+    return at < 0 ? [] : [[name, list.slice(0, at + 1)]];
+  });
+  return lists.length === 0 ? message : { ...message, ...Object.fromEntries(lists) };
+}
+
 /** A JSON message as a command, or what is wrong with it; undefined: it is none. */
 export function parseCommand(
   message: Readonly<Record<string, unknown>>,
 ): { readonly command: Command } | { readonly type: string; readonly problem: string } | undefined {
   const { type } = message;
-  const parsed = schemas.get(type)?.safeParse(message);
-  if (parsed === undefined) {
+  const schema = schemas.get(type);
+  if (schema === undefined) {
     return undefined;
   }
+  const parsed = schema.safeParse(upToFirstFault(schema, message));
   return parsed.success
     ? { command: parsed.data as unknown as Command }
     : {

@@ -1,9 +1,8 @@
 // What a client says on a session's WebSocket (wire protocol section 2): the table of its messages,
 // and their parsing. Pure functions.
 import { z } from 'zod';
-import { type Command, parseCommand } from './commands.ts';
+import { type Command, isCommand, parseCommand } from './commands.ts';
 import { jsonShape } from '../../base/json.ts';
-import { MAX_OFFER_CHARS } from '../../webrtc/sdp/offer.ts';
 
 /** A message from a client. `ignored`: it has no meaning here. */
 export type ClientMessage =
@@ -15,7 +14,7 @@ export type ClientMessage =
   /** `sdp` is undefined when the message is too long to be parsed. */
   | { readonly kind: 'offer'; readonly sdp: string | undefined }
   | { readonly kind: 'command'; readonly command: Command }
-  /** A command with wrong fields. */
+  /** A command with wrong fields, or one that is too long. */
   | { readonly kind: 'wrongCommand'; readonly type: string; readonly problem: string }
   | { readonly kind: 'ignored' };
 
@@ -93,12 +92,16 @@ const PLAY_IMMEDIATE = CLIENT_MESSAGES.playImmediate.word;
 const SKIP = CLIENT_MESSAGES.skip.word;
 const DONE = CLIENT_MESSAGES.done.word;
 const MAX_PING_BYTES = 256;
-/** In JSON a line break of SDP takes four bytes instead of two. */
-export const MAX_TEXT_BYTES = 2 * MAX_OFFER_CHARS;
-/** Commas and brackets in an offer. It has two fields, and some clients add a few. */
-const MAX_OFFER_MARKS = 1000;
-/** A command is short. */
-const MAX_COMMAND_BYTES = 2048;
+/**
+ * The longest command that the schemas allow: 500 words of 100 characters, each of which is six
+ * bytes where it is escaped. An offer takes less: at most twice MAX_OFFER_CHARS, since a line break
+ * is four bytes in JSON instead of two. The budgets of the sockets charge for every byte.
+ */
+export const MAX_TEXT_BYTES = 320 * 1024;
+/** Commas and brackets of a JSON message: 500 words have 1500, and clients add fields. */
+const MAX_TEXT_MARKS = 4000;
+/** Where the type of a message is looked for that is not parsed: at its beginning and its end. */
+const TYPE_BYTES = 128;
 const ignored: ClientMessage = { kind: 'ignored' };
 
 const startsWith = (bytes: Uint8Array, word: string): boolean => {
@@ -114,8 +117,8 @@ const startsWith = (bytes: Uint8Array, word: string): boolean => {
 };
 
 /**
- * Parses one message. Only an offer costs more than a few microseconds.
- * @param isOfferDue false where offers come another way: long JSON is then not parsed
+ * Parses one message. Only long JSON costs more than a few microseconds.
+ * @param isOfferDue false where offers come another way
  * @returns audio as a view of `message`
  */
 export function parseClientMessage(
@@ -139,7 +142,9 @@ export function parseClientMessage(
     return bytes.length === 0 ? ignored : { kind: 'audio', bytes };
   }
   if (bytes.length > MAX_TEXT_BYTES) {
-    return isOfferDue && startsWith(bytes, '{') ? { kind: 'offer', sdp: undefined } : ignored;
+    return startsWith(bytes, '{')
+      ? unparsed(bytes, isOfferDue, `is longer than ${MAX_TEXT_BYTES / 1024} KiB`)
+      : ignored;
   }
   const text = Buffer.from(message).toString('utf8').trim();
   if (text === SKIP) {
@@ -153,10 +158,24 @@ export function parseClientMessage(
       ? { kind: 'ping', payload: text.slice(4).trim() }
       : ignored;
   }
-  const mayBeJson = text.startsWith('{') && (isOfferDue || bytes.length <= MAX_COMMAND_BYTES);
-  return mayBeJson && jsonShape(bytes).marks <= MAX_OFFER_MARKS
+  if (!text.startsWith('{')) {
+    return ignored;
+  }
+  return jsonShape(bytes).marks <= MAX_TEXT_MARKS
     ? parseObject(text, isOfferDue)
-    : ignored;
+    : unparsed(bytes, false, `has more than ${MAX_TEXT_MARKS} commas and brackets`);
+}
+
+/** JSON that is too much to be parsed. A command is told by its type. */
+function unparsed(bytes: Uint8Array, isOfferDue: boolean, why: string): ClientMessage {
+  const ends = [bytes.subarray(0, TYPE_BYTES), bytes.subarray(-TYPE_BYTES)];
+  for (const end of ends) {
+    const type = /"type"\s*:\s*"(\w+)"/.exec(Buffer.from(end).toString('latin1'))?.[1];
+    if (isCommand(type)) {
+      return { kind: 'wrongCommand', type, problem: `The command ${why}. Send it in parts.` };
+    }
+  }
+  return isOfferDue ? { kind: 'offer', sdp: undefined } : ignored;
 }
 
 function parseObject(text: string, isOfferDue: boolean): ClientMessage {

@@ -39,13 +39,54 @@ test('offers in any spacing and key order; everything else is ignored', () => {
   ]) {
     assert.equal(parseClientMessage(text(odd), false).kind, 'ignored');
   }
-  const long = `{"type":"offer","sdp":"${'x'.repeat(200_000)}"}`;
+  const long = `{"type":"offer","sdp":"${'x'.repeat(400_000)}"}`;
   assert.deepEqual(
     parseClientMessage(text(long), false),
     { kind: 'offer', sdp: undefined },
     'too long to be parsed',
   );
   assert.equal(parseClientMessage(text(long.slice(1)), false).kind, 'ignored');
+});
+
+/** The longest words that the schema allows, of this character. */
+const words = (character: string, count = 500) => ({
+  words: Array.from({ length: count }, (_word, i) => ({
+    text: character.repeat(100),
+    startMs: 599_000.123_456_7 + i / 1000,
+  })),
+});
+
+test('the longest command is understood on every socket, and a longer one is told', () => {
+  const longest = JSON.stringify({ type: 'words', ...words('語') }, undefined, 1);
+  for (const json of [longest, longest.replaceAll('語', String.raw`\u8a9e`)]) {
+    for (const isOfferDue of [true, false]) {
+      const parsed = parseClientMessage(text(json), false, isOfferDue);
+      assert.ok(parsed.kind === 'command' && parsed.command.type === 'words');
+      assert.equal(parsed.command.words.length, 500);
+    }
+  }
+  const tooMany = JSON.stringify({ type: 'words', ...words('a', 501) });
+  const tooLong = JSON.stringify({ type: 'words', ...words('語', 2000) });
+  const typeLast = JSON.stringify({ ...words('語', 2000), type: 'words' });
+  const empty = (count: number) => Array.from({ length: count }, () => ({}));
+  const tooManyValues = JSON.stringify({ type: 'words', words: empty(5000) });
+  const allWrong = JSON.stringify({ type: 'words', words: empty(400) });
+  const longId = JSON.stringify({ type: 'flush', id: 'x'.repeat(3000) });
+  for (const [json, why] of [
+    [tooMany, /^words: .*500/],
+    [tooLong, /longer than 320 KiB/],
+    [typeLast, /longer than 320 KiB/],
+    [tooManyValues, /more than 4000 commas/],
+    [allWrong, /^words\.0\.text: .{1,300}$/],
+    [longId, /^id: .*64/],
+  ] as const) {
+    for (const isOfferDue of [true, false]) {
+      const parsed = parseClientMessage(text(json), false, isOfferDue);
+      assert.ok(parsed.kind === 'wrongCommand', `${json.slice(0, 30)}: ${parsed.kind}`);
+      assert.equal(parsed.type, json === longId ? 'flush' : 'words');
+      assert.match(parsed.problem, why);
+    }
+  }
 });
 
 test('JSON begins with the key that clients look for, and has a space after each colon', () => {
