@@ -420,7 +420,9 @@ test('what a viewer may not do is refused, and changes nothing', async () => {
       body,
     });
   const restart = 'a=ice-ufrag:abcd\r\na=ice-pwd:0123456789012345678901\r\n';
-  assert.equal((await patch('"9"', 'a=end-of-candidates\r\n')).status, 412);
+  const stale = await patch('"9"', 'a=end-of-candidates\r\n');
+  assert.equal(stale.status, 412);
+  assert.match(await stale.text(), /with the ETag of the last answer/);
   assert.equal((await patch(undefined, restart)).status, 428);
   assert.equal((await patch('"1"', restart)).status, 412);
   assert.equal((await fetch(`${resource}x`, { method: 'DELETE' })).status, 404);

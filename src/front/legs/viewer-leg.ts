@@ -148,7 +148,11 @@ export class ViewerLeg implements SessionLink {
     }
     // Some clients send no If-Match with their candidates. A wrong one is of an older ICE session.
     if (ifMatch !== '' && ifMatch !== '*' && ifMatch !== etagOf(viewer.generation)) {
-      throw new ServiceError('PRECONDITION_FAILED');
+      throw new ServiceError(
+        'PRECONDITION_FAILED',
+        'If-Match does not name the present ICE session. Send candidates of it with the ETag of ' +
+          'the last answer, and forget older ones.',
+      );
     }
     this.#candidates(candidates);
     return undefined;
