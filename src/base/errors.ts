@@ -155,7 +155,8 @@ export const ERRORS = {
   ROOM_CLOSED: {
     status: 404,
     message:
-      'This link is no longer valid: a link opens its room once, within two minutes. Request a new link.',
+      'The room is closed: its conversation is over, or its link was used before or is older than two ' +
+      'minutes. Request a new link.',
   },
   CONVERSATION_FAILED: {
     status: 409,

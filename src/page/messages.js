@@ -55,7 +55,9 @@ const BY_CODE = {
   CONVERSATIONS_UNAVAILABLE: 'This server cannot hold conversations. Its log says why.',
   CONVERSATIONS_INSTALLING:
     'The server is installing what it needs for conversations. Try again in half a minute.',
-  ROOM_CLOSED: 'This link is no longer valid. Each link opens its room once: ask for a new one.',
+  ROOM_CLOSED:
+    'This conversation is over, or its link is no longer valid: each opens its room once. Ask for a ' +
+    'new link.',
   CONVERSATION_FAILED:
     'The conversation ended: a service of speech or language failed. Try again in a minute.',
   HTTP_404: 'This server does not support that.',

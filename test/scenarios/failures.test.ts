@@ -126,7 +126,7 @@ test.skipIf(!holdsConversations)(
       await until('the conversation is over', () => talking.figures.state === 'over');
       assert.match(
         talking.figures.ending ?? '',
-        /^ERROR CONVERSATION_FAILED .*holds conversations failed\. Please try again/,
+        /^ERROR CONVERSATION_FAILED .*holds conversations failed\. Please start another one/,
       );
       const framesBefore = plain.figures.frames;
       const next = await converse();

@@ -211,6 +211,7 @@ export class SessionService {
       undo.push(() => quota.release(grant.keyId, id));
       const face = await this.#options.faces.load(grant.ownerId, grant.faceId);
       const conversation = await this.#openConversation(grant);
+      undo.push(async () => conversation?.end('error'));
       return this.#start(asked, { id, face, conversation, openedMs, log });
     } catch (error) {
       if (!(error instanceof ServiceError)) {

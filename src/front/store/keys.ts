@@ -73,7 +73,7 @@ export const keys = {
   secretsCheck: () => `${PREFIX}:secrets-check`,
   /** String, until its expiry: the grant of an auto token, JSON with sealed secrets. */
   autoToken: (tokenHash: string) => `${PREFIX}:auto:{${tokenHash}}`,
-  /** String, its longest session and ten minutes: a configured conversation, JSON with sealed keys. */
+  /** String, its longest session and ten minutes: a conversation that is not over, JSON with sealed keys. */
   conversation: (id: string) => `${PREFIX}:conversation:{${id}}`,
   /** String, 120 s: the id of the conversation that a room's secret opens, once. */
   conversationGrant: (secretHash: string) => `${PREFIX}:conversation-grant:{${secretHash}}`,

@@ -85,7 +85,7 @@ export class ConversationStore {
     return secret;
   }
 
-  /** Undefined when it is unknown or expired. */
+  /** Undefined when it is unknown, over or expired. */
   async find(id: string): Promise<StoredConversation | undefined> {
     const text = await this.#store.use((client) => client.get(keys.conversation(id)));
     if (text === null) {
@@ -96,6 +96,11 @@ export class ConversationStore {
     };
     const opened = this.#secrets.unseal(stored.providers, `conversation:${id}`);
     return { ...stored, providers: JSON.parse(opened) as StoredConversation['providers'] };
+  }
+
+  /** The conversation is over: no server opens it again. */
+  async forget(id: string): Promise<void> {
+    await this.#store.use((client) => client.del(keys.conversation(id)));
   }
 
   /** Uses the secret of a room up. @returns whether it was the room's, and not used before */

@@ -23,7 +23,7 @@ export interface ConversationsOptions {
   readonly log: Logger;
 }
 
-/** What is remembered of a conversation while its page may come back. */
+/** What is remembered of a conversation until its transcript is written. */
 interface Held {
   readonly conversation: StoredConversation;
   readonly items: TranscriptItem[];
@@ -31,6 +31,9 @@ interface Held {
   readonly startMs: number;
   /** A session holds it now. */
   isHeld: boolean;
+  /** No session can hold it again. */
+  isOver: boolean;
+  isFinished: boolean;
   /** When it was last held, and why that ended. */
   leftMs: number;
   leftAtMs: number;
@@ -42,14 +45,13 @@ const LINGER_MS = 20_000;
 const SWEEP_MS = 2000;
 /** Turns kept of one conversation. */
 const MAX_ITEMS = 2000;
-/** Ends after which a page may come back. */
-const RETURNABLE = new Set<EndReason>([
-  'client_closed',
-  'peer_closed',
-  'peer_lost',
-  'taken_over',
-  'worker_lost',
-  'ice_failed',
+/** Ends after which a conversation is over. After the others its page may come back. */
+const FINAL_ENDS = new Set<EndReason>([
+  'done',
+  'idle_limit',
+  'length_limit',
+  'deleted',
+  'conversation_failed',
 ]);
 
 /** Opens conversations for sessions, and writes their transcripts. */
@@ -100,29 +102,47 @@ export class Conversations {
    * @throws ServiceError when it is over, or there is no room
    */
   async open(id: string): Promise<OpenConversation> {
-    const conversation = await this.#options.store.find(id);
-    if (conversation === undefined) {
+    const record = this.#records.get(id) ?? (await this.#recall(id));
+    if (record === undefined || record.isOver) {
       throw new ServiceError('ROOM_CLOSED');
     }
     if (this.#thread.size >= this.#options.maxConversations) {
       throw new ServiceError('SERVER_OVERLOADED');
     }
     await this.prepare();
-    return this.#hold(conversation);
+    return this.#hold(record);
   }
 
-  #hold(conversation: StoredConversation): OpenConversation {
-    const { id } = conversation;
-    const record: Held = this.#records.get(id) ?? {
+  /** A conversation that this server does not hold: a new one, or one of a server that stopped. */
+  async #recall(id: string): Promise<Held | undefined> {
+    const { store } = this.#options;
+    const conversation = await store.find(id);
+    if (conversation === undefined) {
+      return undefined;
+    }
+    const written = await store.transcript(conversation.ownerId, id);
+    const nowMs = wallMs();
+    const startedAtMs = written === undefined ? nowMs : Date.parse(written.startedAt);
+    return {
       conversation,
-      items: [],
-      startedAtMs: wallMs(),
-      startMs: monotonicMs(),
-      isHeld: true,
+      items: [...(written?.items ?? [])],
+      startedAtMs,
+      startMs: monotonicMs() - Math.max(0, nowMs - startedAtMs),
+      isHeld: false,
+      isOver: false,
+      isFinished: false,
       leftMs: 0,
       leftAtMs: 0,
       reason: 'done',
     };
+  }
+
+  #hold(record: Held): OpenConversation {
+    if (record.isOver) {
+      throw new ServiceError('ROOM_CLOSED'); // while the library was installed
+    }
+    const { conversation } = record;
+    const { id } = conversation;
     this.#records.set(id, record);
     record.isHeld = true;
     const microphoneRing = createSpeechRing();
@@ -144,7 +164,7 @@ export class Conversations {
             },
             lost: () => {
               host?.fail(
-                'The part of the server that holds conversations failed. Please try again.',
+                'The part of the server that holds conversations failed. Please start another one.',
               );
             },
           },
@@ -171,6 +191,7 @@ export class Conversations {
         isOver = true;
         this.#thread.close(sessionId);
         record.isHeld = false;
+        record.isOver = FINAL_ENDS.has(reason);
         record.leftMs = monotonicMs();
         record.leftAtMs = wallMs();
         record.reason = reason;
@@ -224,50 +245,59 @@ export class Conversations {
         host?.send({ type: 'conversation', problem: message.message });
         return;
       case 'ended':
-        if (!record.isHeld && !RETURNABLE.has(record.reason)) {
-          this.#finish(record);
+        if (record.isOver) {
+          void this.#finish(record);
         }
         return;
       default:
     }
   }
 
+  /** The pages that left by then do not come back. */
   #finishLeft(beforeMs: number): void {
     for (const record of this.#records.values()) {
       if (!record.isHeld && record.leftMs <= beforeMs) {
-        this.#finish(record);
+        record.isOver = true;
+        void this.#finish(record);
       }
     }
   }
 
-  #finish(record: Held): void {
-    const { conversation, items, startedAtMs, leftAtMs, reason } = record;
-    this.#records.delete(conversation.id);
-    if (!conversation.createTranscript) {
+  /** Writes the transcript. No server opens a conversation again that is over. */
+  async #finish(record: Held): Promise<void> {
+    if (record.isFinished) {
       return;
     }
-    this.#options.store
-      .writeTranscript({
-        sessionId: conversation.id,
-        agentId: conversation.agentId,
-        ownerId: conversation.ownerId,
-        startedAt: new Date(startedAtMs).toISOString(),
-        endedAt: new Date(leftAtMs).toISOString(),
-        endReason: reason,
-        items: items.toSorted((a, b) => a.startMs - b.startMs),
-      })
-      .catch((error: unknown) => {
-        this.#options.log.error(
-          { err: error, session: conversation.id },
-          'a transcript could not be written',
-        );
-      });
+    record.isFinished = true;
+    const { conversation, items, startedAtMs, leftAtMs, reason } = record;
+    const { id, agentId, ownerId } = conversation;
+    const { store, log } = this.#options;
+    try {
+      if (conversation.createTranscript) {
+        await store.writeTranscript({
+          sessionId: id,
+          agentId,
+          ownerId,
+          startedAt: new Date(startedAtMs).toISOString(),
+          endedAt: new Date(leftAtMs).toISOString(),
+          endReason: reason,
+          items: items.toSorted((a, b) => a.startMs - b.startMs),
+        });
+      }
+      if (record.isOver) {
+        await store.forget(id);
+      }
+    } catch (error) {
+      log.error({ err: error, session: id }, 'the end of a conversation could not be written');
+    }
+    this.#records.delete(id);
   }
 
-  /** Writes what is left, and ends the thread. */
+  /** Writes what is left, and ends the thread. Pages may come back to another server. */
   async close(): Promise<void> {
     clearInterval(this.#sweep);
     await this.#thread.stop();
-    this.#finishLeft(Infinity);
+    const left = [...this.#records.values()].filter(({ isHeld }) => !isHeld);
+    await Promise.all(left.map((record) => this.#finish(record)));
   }
 }

@@ -6,10 +6,12 @@ import { createLogger } from '../../../src/base/log.ts';
 import { sleep } from '../../../src/base/time.ts';
 import type { Socket, SocketHandlers, SocketRequest } from '../../../src/front/http/socket.ts';
 import type { AttachedSession } from '../../../src/front/placement/worker-handle.ts';
+import type { ConversationSource } from '../../../src/front/sessions/conversation-port.ts';
 import { EarlyMessageMemory, EarlyMessages } from '../../../src/front/sessions/early-messages.ts';
 import { PeerToPeerLink } from '../../../src/front/sessions/session-link.ts';
 import { SessionService } from '../../../src/front/sessions/session-service.ts';
 import type { ToWorker } from '../../../src/link/messages.ts';
+import { createSpeechRing } from '../../../src/link/speech-ring.ts';
 import { Metrics } from '../../../src/metrics/metrics.ts';
 import { startTestFront, type TestFront } from '../harness.ts';
 
@@ -47,6 +49,7 @@ let hasRoom: boolean;
 let posted: ToWorker[];
 let attached: AttachedSession[];
 let history: string[];
+let conversations: ConversationSource | undefined;
 
 beforeAll(async () => {
   front = await startTestFront();
@@ -56,6 +59,7 @@ afterAll(() => front.close());
 
 beforeEach(() => {
   hasRoom = true;
+  conversations = undefined;
   posted = [];
   attached = [];
   history = [];
@@ -85,7 +89,7 @@ beforeEach(() => {
         return Promise.resolve();
       },
     },
-    conversations: undefined,
+    conversations: { open: (id) => conversations!.open(id) },
     elsewhere: undefined,
     pool: {
       room: 1,
@@ -100,7 +104,7 @@ beforeEach(() => {
   handlers = service.handlers((_id, _request, destination) => new PeerToPeerLink(destination));
 });
 
-const newToken = (faceId = 'ava'): Promise<string> =>
+const newToken = (faceId = 'ava', conversation = {}): Promise<string> =>
   front.services.tokens.create({
     ownerId: 'owner-1',
     keyId,
@@ -115,6 +119,7 @@ const newToken = (faceId = 'ava'): Promise<string> =>
     maxIdleTimeSeconds: 10,
     startFrame: 7,
     audioInputFormat: 'pcm16',
+    ...conversation,
   });
 
 function connect(token: string): TestSocket {
@@ -154,6 +159,26 @@ const untilReleased = async (token: string): Promise<void> => {
   const claim = await front.services.tokens.claim(token, 'next', 'another server');
   assert.equal(claim.kind, 'claimed', 'the token is free');
 };
+
+test('a session that finds no worker gives back the conversation that it opened', async () => {
+  const ends: string[] = [];
+  conversations = {
+    open: () => {
+      hasRoom = false;
+      return Promise.resolve({
+        microphoneRing: createSpeechRing(),
+        begin: () => {},
+        interrupt: () => {},
+        end: (reason) => ends.push(reason),
+      });
+    },
+  };
+  const token = await newToken('ava', { conversationId: 'one' });
+  const socket = connect(token);
+  await until('it is refused', () => !socket.open);
+  assert.deepEqual([socket.sent, ends], [['ERROR SERVER_OVERLOADED'], ['error']]);
+  await untilReleased(token);
+});
 
 test('a token becomes a session as granted; early messages reach it; its end frees the token', async () => {
   const token = await newToken();
