@@ -32,8 +32,8 @@ export class Conversation {
   #agentState: 'listening' | 'thinking' | 'speaking' = 'listening';
   /** When the turn of each side began, milliseconds of the conversation. */
   readonly #turnStartMs = { user: 0, assistant: 0 };
-  /** When the face last fell silent before its end. */
-  #silencedMs = 0;
+  /** When the face fell silent before the end of its turn. */
+  #silencedMs: number | undefined = undefined;
   #failedTurns = 0;
   #isOver = false;
 
@@ -103,6 +103,7 @@ export class Conversation {
         onPlaybackStarted: () => {
           this.#failedTurns = 0;
           this.#turnStartMs.assistant = this.#nowMs();
+          this.#silencedMs = undefined;
           this.#clock.heard(monotonicMs());
         },
         onSilenced: () => {
@@ -111,6 +112,9 @@ export class Conversation {
           if (silenceMs !== undefined) {
             this.#tell({ type: 'bargeIn', silenceMs });
           }
+        },
+        onResumed: () => {
+          this.#silencedMs = undefined;
         },
         onSpoken: (text) => {
           this.#tell({ type: 'caption', role: 'assistant', text, isFinal: false });
@@ -206,7 +210,7 @@ export class Conversation {
       role,
       text: text.trim(),
       startMs: this.#turnStartMs[role],
-      endMs: interrupted ? this.#silencedMs : this.#nowMs(),
+      endMs: (interrupted ? this.#silencedMs : undefined) ?? this.#nowMs(),
       interrupted,
     };
     this.#tell({ type: 'item', item });

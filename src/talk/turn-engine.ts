@@ -114,7 +114,7 @@ export async function startTurns(
       playback.poll(nowMs);
     },
     close: async () => {
-      playback.clear(monotonicMs());
+      output.clearBuffer();
       microphone.end();
       await session.close();
     },
@@ -209,6 +209,9 @@ function createOutput(
     resume(): void {
       providers.gates.open();
       this.playback.resume(monotonicMs());
+      if (this.playback.isAudible) {
+        listener.onResumed();
+      }
     }
 
     #tellSilence(): void {

@@ -55,6 +55,8 @@ export interface TurnListener {
   onPlaybackStarted(): void;
   /** The voice fell silent before its end. */
   onSilenced(): void;
+  /** It goes on: the person did not mean to interrupt. */
+  onResumed(): void;
   /** What was heard of the reply so far. */
   onSpoken(text: string): void;
   /** The turns cannot go on. */

@@ -311,6 +311,42 @@ describe.skipIf(!isInstalled)('a conversation (needs scripts/talk: npm run setup
     });
   });
 
+  test('each reply that is cut ends when it fell silent, also when the person hangs up', async () => {
+    const { behaviour } = providers;
+    behaviour.replies = [LONG, 'Yes.'];
+    behaviour.transcripts = ['hello', 'are you there'];
+    const hello = await synthesize('hello there');
+    let hungUpMs = 0;
+    await conversing({ firstMessage: LONG }, async (person) => {
+      const startMs = performance.now();
+      await talk.until('caption', ({ text }) => /fine day/.test(text));
+      talk.post({ type: 'interrupt', sessionId: `s${count}` });
+      await talk.until('item');
+      const from = talk.messages.length;
+      await person.say(hello.pcm);
+      await talk.until(
+        'caption',
+        (one) =>
+          one.role === 'assistant' &&
+          /mountains/.test(one.text) &&
+          talk.messages.indexOf(one) >= from,
+      );
+      hungUpMs = performance.now() - startMs;
+    });
+    const items = talk.messages.filter((one) => one.type === 'item').map(({ item }) => item);
+    const cut = items.filter(({ role }) => role === 'assistant');
+    assert.deepEqual(
+      cut.map(({ interrupted }) => interrupted),
+      [true, true],
+    );
+    for (const { startMs, endMs } of cut) {
+      assert.ok(endMs > startMs, `${startMs} to ${endMs} ms`);
+    }
+    // The clock of the conversation began to run before that of the test.
+    const { endMs } = cut[1]!;
+    assert.ok(endMs >= Math.floor(hungUpMs), `${endMs} ms, hung up at ${hungUpMs}`);
+  });
+
   test('two hundred conversations, each cut off amid its first message, leave nothing', async () => {
     providers.behaviour.voiceMs = 1;
     const heap: number[] = [];
