@@ -7,8 +7,9 @@ export const CONVERSATION_SETTINGS = {
   LLM_BASE_URL: setting(
     httpUrl,
     undefined,
-    'OpenAI-compatible API of the language model of conversations that name none, up to and with ' +
-      '/v1 (http://127.0.0.1:11434/v1 for Ollama). Unset: a scripted agent answers them.',
+    'OpenAI-compatible API of the language model of conversations that name none, or openai or ' +
+      'google without a key, up to and with /v1 (http://127.0.0.1:11434/v1 for Ollama). Unset: a ' +
+      'scripted agent answers those that name none.',
   ),
   LLM_API_KEY: setting(text, undefined, 'Its API key. Unset: none is sent.'),
   LLM_MODEL: setting(text, undefined, 'Its model.'),

@@ -25,8 +25,25 @@ const longText = z.string().max(32_768);
 const llmConfig = z
   .object({
     model: shortText.nullable().optional(),
-    provider: shortText.nullable().optional(),
-    baseURL: z.string().max(2048).nullable().optional(),
+    provider: shortText
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          'openai, google, user or local, in any case. Default: user with a baseURL, else local. ' +
+          'openai and google without a key, and local, get the model of LLM_BASE_URL where the ' +
+          'operator has set it. Otherwise local is a scripted agent.',
+      }),
+    baseURL: z
+      .string()
+      .max(2048)
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          'An OpenAI-compatible API: its base, or the whole URL of its chat completions. Whatever ' +
+          'the provider, this model is used.',
+      }),
     apiKey: z.string().max(1024).nullable().optional(),
     llmAPIKey: z.string().max(1024).nullable().optional(),
   })
@@ -123,12 +140,12 @@ export function configured(
   const endpoint = llm.baseURL ?? '';
   const defaultLlm = endpoint === '' ? 'local' : 'user';
   const wishes: ProviderWishes = {
-    llmProvider: (llm.provider ?? defaultLlm).toLowerCase(),
+    llmProvider: (llm.provider || defaultLlm).toLowerCase(),
     llmModel: llm.model ?? '',
     llmEndpoint: endpoint,
     llmApiKey: llm.apiKey ?? llm.llmAPIKey ?? '',
     voiceProvider: (
-      body.ttsProvider ?? (settings.TTS_BASE_URL === undefined ? 'local' : 'openai')
+      body.ttsProvider || (settings.TTS_BASE_URL === undefined ? 'local' : 'openai')
     ).toLowerCase(),
     voiceId: body.voiceId ?? '',
     voiceModel: body.ttsModel ?? '',

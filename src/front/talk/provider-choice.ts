@@ -45,6 +45,7 @@ export type FieldNames = Readonly<Record<keyof ProviderWishes, readonly string[]
 /** The voices of flite that are offered. */
 const LOCAL_VOICES: readonly string[] = ['slt', 'rms', 'awb', 'kal16'];
 const CHAT_PATH = '/chat/completions';
+const LANGUAGE_MODEL_PROVIDERS: readonly string[] = ['openai', 'google', 'user', 'local'];
 const DEFAULT_MODELS: Readonly<Record<string, string>> = {
   openai: 'gpt-4o-mini',
   google: 'gemini-2.0-flash',
@@ -70,6 +71,15 @@ export function chooseLanguageModel(
       'body',
       fields.llmEndpoint,
       'Name the endpoint of your language model, or choose another provider',
+    );
+  }
+  if (!LANGUAGE_MODEL_PROVIDERS.includes(provider)) {
+    // Not the model of LLM_BASE_URL either: the client named another one.
+    throw invalidField(
+      'body',
+      fields.llmProvider,
+      `The language model provider ${provider} is not served. Use openai, google, local, or user ` +
+        'with the endpoint of your language model',
     );
   }
   const own = { openai: settings.OPENAI_API_KEY, google: settings.GOOGLE_API_KEY }[provider];

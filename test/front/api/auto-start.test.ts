@@ -3,6 +3,12 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, test } from 'vitest';
 import { hashSecret } from '../../../src/base/ids.ts';
+import { AGENT_FIELDS } from '../../../src/front/api/conversation-request.ts';
+import {
+  chooseLanguageModel,
+  type ProviderSettings,
+  type ProviderWishes,
+} from '../../../src/front/talk/provider-choice.ts';
 import { keys } from '../../../src/front/store/keys.ts';
 import { until } from '../../harness/until.ts';
 import { type TestFront, startTestFront } from '../harness.ts';
@@ -82,6 +88,11 @@ test('what is missing or wrong is refused, with the name of the field', async ()
       { ...local, customLLMConfig: { baseURL: 'https://a.example' }, llmConfig: null },
       'body.customLLMConfig.model',
     ],
+    [{ ...local, llmConfig: { provider: 'Other', apiKey: 'k' } }, 'body.llmConfig.provider'],
+    [
+      { ...local, customLLMConfig: { provider: 'x' }, llmConfig: null },
+      'body.customLLMConfig.provider',
+    ],
     [{ ...local, ttsProvider: 'PlayHT' }, 'body.ttsProvider'],
     [{ ...local, ttsProvider: 'OpenAI' }, 'body.ttsAPIKey'],
     [{ ...local, voiceId: 'nobody' }, 'body.voiceId'],
@@ -94,6 +105,22 @@ test('what is missing or wrong is refused, with the name of the field', async ()
   }
   const face = await server.call('/auto/start/configurable', { json: { ...local, faceId: 'x' } });
   assert.equal((await body(face)).code, 'INVALID_FACE_ID');
+});
+
+test('the model of the operator answers for providers without a key, and for no unknown one', () => {
+  const settings = { LLM_BASE_URL: 'http://models.lan/v1', LLM_MODEL: 'm' } as ProviderSettings;
+  const choose = (llmProvider: string) => {
+    const wishes = { llmProvider, llmModel: '', llmEndpoint: '', llmApiKey: '' };
+    return chooseLanguageModel(wishes as ProviderWishes, settings, AGENT_FIELDS);
+  };
+  const url = 'http://models.lan/v1/chat/completions';
+  for (const provider of ['local', 'openai', 'google']) {
+    assert.deepEqual(choose(provider), { kind: 'chat', url, model: 'm', apiKey: '' });
+  }
+  assert.throws(
+    () => choose('other'),
+    ({ issues }) => /is not served\. Use/.test(issues[0].msg),
+  );
 });
 
 test('a client cannot make the server call its own network', async () => {
