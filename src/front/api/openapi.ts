@@ -148,10 +148,11 @@ function parameters(
   if (!schema) {
     return [];
   }
-  const { properties = {}, required = [] } = components.inline(schema, 'output') as {
+  // A value is text; the document tells what it is read as. What has a default may be omitted.
+  const { properties = {} } = components.inline(schema, 'output') as {
     properties?: Record<string, Json>;
-    required?: string[];
   };
+  const { required = [] } = components.inline(schema, 'input') as { required?: string[] };
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
     in: place,

@@ -136,6 +136,35 @@ test('references resolve, path parameters are declared, and every schema can be 
   }
 });
 
+test('what has a default is not required of a request', () => {
+  const required: string[] = [];
+  const look = (where: string, schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) {
+      return;
+    }
+    const { required: names = [], properties = {} } = schema as {
+      required?: string[];
+      properties?: Record<string, Json>;
+    };
+    const defaulted = (name: string): boolean => 'default' in (properties[name] ?? {});
+    required.push(...names.filter(defaulted).map((name) => `${where} ${name}`));
+    for (const inner of Object.values(schema)) {
+      look(where, inner);
+    }
+  };
+  for (const { method, path, operation } of operations()) {
+    const where = `${method} ${path}`;
+    for (const { name, required: isRequired, schema } of operation.parameters) {
+      const properties = { [name]: resolve(schema) };
+      look(where, { properties, required: isRequired ? [name] : [] });
+    }
+    for (const { schema } of Object.values(operation.requestBody?.content ?? {})) {
+      look(where, resolve(schema));
+    }
+  }
+  assert.deepEqual(required, []);
+});
+
 test('each group of operations is described, and the server is named', async () => {
   const { tags, servers } = document;
   const used = new Set(operations().flatMap(({ operation }) => operation.tags));
