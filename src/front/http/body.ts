@@ -27,11 +27,14 @@ export function checkContentType(body: BodyKind, contentType: string): void {
   if (kind === 'json' && (essence === '' || /^application\/(?:[\w.-]+\+)?json$/.test(essence))) {
     return;
   }
-  if (
-    kind === 'multipart' &&
-    essence === MEDIA_TYPES.multipart &&
-    boundaryOf(contentType) !== undefined
-  ) {
+  if (kind === 'multipart' && essence === MEDIA_TYPES.multipart) {
+    if (boundaryOf(contentType) === undefined) {
+      throw new ServiceError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'The content-type header has no boundary. Let the library that writes the form set this ' +
+          'header: only it knows the boundary.',
+      );
+    }
     return;
   }
   if (kind === 'text' && essence === body.mediaType) {
@@ -90,8 +93,13 @@ export const uploadedFile = z
       'bytes' in value &&
       (value as MultipartFile).bytes.length > 0,
     {
-      error: (issue) =>
-        issue.input === undefined ? 'Field required' : 'Send a file that is not empty',
+      error: ({ input }) =>
+        input === undefined
+          ? 'Field required'
+          : typeof input === 'string'
+            ? 'The part is text: it has no file name. Send it as a file, with a filename in its ' +
+              'Content-Disposition header'
+            : 'Send a file that is not empty',
     },
   )
   .meta({ type: 'string', format: 'binary' });

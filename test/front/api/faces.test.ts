@@ -208,6 +208,29 @@ test('a face as a resource: made, read, renamed and deleted, by its owner alone'
 
   assert.equal((await server.call(address, { method: 'DELETE' })).status, 204);
   assert.equal((await server.call(address)).status, 404);
-  const text = await server.call('/faces', { method: 'POST', json: {} });
-  assert.equal(text.status, 415);
+});
+
+test('an upload that is no form with a file is told what it lacks', async () => {
+  for (const target of ['/faces', '/faces/legacy']) {
+    const send = async (type: string, body: string): Promise<Response> =>
+      await server.call(target, { method: 'POST', headers: { 'content-type': type }, body });
+    const json = await send('application/json', '{}');
+    assert.equal(json.status, 415);
+    assert.match(String((await jsonOf(json))['error']), /^Send the body as multipart\/form-data/);
+    const part = 'content-disposition: form-data; name="image"\r\n\r\nbytes';
+    const form = `--b\r\n${part}\r\n--b--\r\n`;
+    const unbounded = await send('multipart/form-data', form);
+    assert.equal(unbounded.status, 415);
+    assert.match(String((await jsonOf(unbounded))['error']), /has no boundary/);
+    const text = await send('multipart/form-data; boundary=b', form);
+    assert.equal(text.status, 422);
+    const { detail } = (await jsonOf(text)) as { detail: { loc: string[]; msg: string }[] };
+    assert.deepEqual(detail[0]?.loc, ['body', 'image']);
+    assert.match(detail[0].msg, /has no file name/);
+    const empty = form.replace('"image"\r\n\r\nbytes', '"image"; filename="a.png"\r\n\r\n');
+    const { detail: issues } = (await jsonOf(
+      await send('multipart/form-data; boundary=b', empty),
+    )) as { detail: { msg: string }[] };
+    assert.equal(issues[0]?.msg, 'Send a file that is not empty');
+  }
 });
