@@ -79,10 +79,8 @@ export const REMOVED_PATHS = [
 export function buildRoutes(options: RouteOptions): Route[] {
   const { config, store, services, sessions, bodyBudget } = options;
   const { tokens, quota, faces, bodyPool } = services;
-  const faceExists = async (ownerId: string, faceId: string): Promise<boolean> => {
-    const face = await faces.find(ownerId, faceId);
-    return face !== undefined && face.status !== 'failed';
-  };
+  const requireFace = (ownerId: string, faceId: string): Promise<unknown> =>
+    faces.require(ownerId, faceId);
   const watching = {
     splits: options.splits,
     forwarder: options.forwarder,
@@ -94,7 +92,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
     ...composeRoutes({
       tokens,
       quota,
-      faceExists,
+      requireFace,
       models: options.models,
       canPlace: options.canPlace,
       draining: () => sessions.isDraining,
@@ -103,9 +101,9 @@ export function buildRoutes(options: RouteOptions): Route[] {
       onRefused: options.onTokenRefused,
       log: options.log,
     }),
-    ...splitSessionRoutes({ ...watching, faceExists, apiKeyHeaders }),
+    ...splitSessionRoutes({ ...watching, requireFace, apiKeyHeaders }),
     ...whepRoutes(watching),
-    ...staticRoutes({ videos: options.videos, faceExists, bodyPool }),
+    ...staticRoutes({ videos: options.videos, requireFace, bodyPool }),
     ...faceRoutes(faces),
     ...ownFaceRoutes(faces),
     ...historyRoutes(services.history),
@@ -130,7 +128,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       conversations: services.conversationStore,
       prepare: options.prepareConversations,
       checkProviders: options.checkProviders,
-      faceExists,
+      requireFace,
       canPlace: options.canPlace,
       iceServers: (keyId) =>
         options.iceServers.map((server) => withCredentials(server, config.TURN_SECRET, keyId)),

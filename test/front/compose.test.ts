@@ -211,7 +211,7 @@ test('an unknown model is logged once, and the number of logged names is bounded
     log,
     tokens: { create: () => 'token' },
     quota: { check() {} },
-    faceExists: () => true,
+    requireFace: () => Promise.resolve(),
     canPlace: () => Promise.resolve(true),
     draining: () => false,
   };

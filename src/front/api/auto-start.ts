@@ -34,7 +34,8 @@ export interface AutoStartDeps {
   readonly prepare: () => Promise<void>;
   /** Asks the providers. @throws ValidationError naming the field */
   readonly checkProviders: typeof checkProviders;
-  readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
+  /** @throws ServiceError INVALID_FACE_ID */
+  readonly requireFace: (ownerId: string, faceId: string) => Promise<unknown>;
   readonly canPlace: () => Promise<boolean>;
   readonly iceServers: (keyId: string) => readonly IceServer[];
   readonly settings: ProviderSettings;
@@ -88,9 +89,7 @@ export function autoStartRoutes(deps: AutoStartDeps): Route[] {
     fields: FieldNames,
   ): Promise<z.output<typeof started>> {
     const { ownerId, faceId } = conversation;
-    if (!(await deps.faceExists(ownerId, faceId))) {
-      throw new ServiceError('INVALID_FACE_ID');
-    }
+    await deps.requireFace(ownerId, faceId);
     await Promise.all([deps.prepare(), deps.checkProviders(conversation.providers, fields)]);
     if (!(await deps.canPlace())) {
       throw new ServiceError('SERVER_OVERLOADED', undefined, 2);

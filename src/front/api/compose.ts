@@ -16,8 +16,8 @@ import { faceIdText, KIB } from './field-schemas.ts';
 export interface ComposeDeps {
   readonly tokens: SessionTokens;
   readonly quota: SessionQuota;
-  /** Whether the owner may use the face, in any state but failed and deleted. */
-  readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
+  /** Of the owner, made or in the making. @throws ServiceError INVALID_FACE_ID */
+  readonly requireFace: (ownerId: string, faceId: string) => Promise<unknown>;
   /** Names of renderers that a token may choose. */
   readonly models: readonly string[];
   /**
@@ -124,7 +124,10 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
       },
       responses: {
         200: { description: 'The token, usable until it expires.', schema: tokenResponse },
-        400: { description: 'Refused: unknown face or emotion.', schema: tokenRefusal },
+        400: {
+          description: 'Refused: a face that is unknown or was not made, or an unknown emotion.',
+          schema: tokenRefusal,
+        },
         401: { description: 'Refused: wrong key.', schema: tokenRefusal },
         408: { description: 'Refused: the body arrived too slowly.', schema: tokenRefusal },
         413: { description: 'Refused: the body is too large.', schema: tokenRefusal },
@@ -152,7 +155,7 @@ export function composeRoutes(deps: ComposeDeps): Route[] {
         return { session_token: 'FAIL TOKEN', detail: detailOf(error) };
       },
       async handler({ body, caller, trace }) {
-        const face = await chosenFace(body.faceId, caller.ownerId, deps.faceExists);
+        const face = await chosenFace(body.faceId, caller.ownerId, deps.requireFace);
         await deps.quota.check(caller.keyId);
         if (!(await deps.canPlace())) {
           throw deps.draining()
@@ -237,12 +240,10 @@ export function splitFaceId(given: string): { faceId: string; emotion: string } 
 export async function chosenFace(
   given: string,
   ownerId: string,
-  faceExists: ComposeDeps['faceExists'],
+  requireFace: ComposeDeps['requireFace'],
 ): Promise<{ faceId: string; emotion: string }> {
   const face = splitFaceId(given);
-  if (!(await faceExists(ownerId, face.faceId))) {
-    throw new ServiceError('INVALID_FACE_ID');
-  }
+  await requireFace(ownerId, face.faceId);
   if (!(EMOTIONS as readonly string[]).includes(face.emotion)) {
     throw new ServiceError('INVALID_EMOTION');
   }

@@ -21,7 +21,8 @@ export interface SplitSessionDeps {
   readonly forwarder: Pick<Forwarder, 'withRoom'>;
   /** Lower-case names of the headers that may carry the API key. */
   readonly apiKeyHeaders: readonly string[];
-  readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
+  /** @throws ServiceError INVALID_FACE_ID */
+  readonly requireFace: (ownerId: string, faceId: string) => Promise<unknown>;
   readonly iceServers: readonly IceServer[];
   readonly turnSecret: string | undefined;
 }
@@ -92,7 +93,7 @@ export const splitSessionRoutes = (deps: SplitSessionDeps): Route[] => [
     ],
     async handler(request) {
       const { body, caller, origin, ip, trace } = request;
-      const face = await chosenFace(body.faceId, caller.ownerId, deps.faceExists);
+      const face = await chosenFace(body.faceId, caller.ownerId, deps.requireFace);
       const open = async (): Promise<Reply> => {
         const { session, tokens } = await deps.splits.open({
           grant: { ...grantOf(body, caller, face), model: body.model, apiVersion: 'v2', trace },

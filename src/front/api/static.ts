@@ -23,8 +23,8 @@ import { chosenFace } from './compose.ts';
 export interface StaticDeps {
   /** Undefined: the routes reply NOT_IMPLEMENTED. */
   readonly videos: StaticVideos | undefined;
-  /** Whether the owner may use the face, in any state but failed and deleted. */
-  readonly faceExists: (ownerId: string, faceId: string) => Promise<boolean>;
+  /** Of the owner, made or in the making. @throws ServiceError INVALID_FACE_ID */
+  readonly requireFace: (ownerId: string, faceId: string) => Promise<unknown>;
   /** Threads that parse large bodies. Not those that render, so that no reply waits for a video. */
   readonly bodyPool: JobPool;
 }
@@ -118,7 +118,7 @@ const segmentName = z
   .meta({ description: 'Name of the file.', examples: ['output.m3u8'] });
 
 /** Routes of POST /static/audio and of the files that it makes. */
-export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Route[] {
+export function staticRoutes({ videos, requireFace, bodyPool }: StaticDeps): Route[] {
   const render = (): StaticVideos => {
     if (!videos) {
       throw new ServiceError('NOT_IMPLEMENTED', 'Static video is not served yet.');
@@ -156,7 +156,7 @@ export function staticRoutes({ videos, faceExists, bodyPool }: StaticDeps): Rout
       ],
       timeoutMs: 60_000,
       async handler({ body, caller, origin }) {
-        const { faceId, emotion } = await chosenFace(body.faceId, caller.ownerId, faceExists);
+        const { faceId, emotion } = await chosenFace(body.faceId, caller.ownerId, requireFace);
         const { id, etaSeconds } = await render()
           .create({
             ownerId: caller.ownerId,

@@ -1,16 +1,7 @@
 // A cache of face assets in shared memory: one copy for all sessions of a face, the least recently
 // used dropped first.
 import { ServiceError } from '../../base/errors.ts';
-import type { FaceStatus } from './face-records.ts';
 import type { Faces } from './faces.ts';
-
-/** A face that its owner may use. */
-export interface ResolvedFace {
-  readonly faceId: string;
-  readonly status: FaceStatus;
-  /** The asset (src/media/face-asset.ts). @throws ServiceError FACE_NOT_READY, INVALID_FACE_ID */
-  loadAsset(): Promise<SharedArrayBuffer>;
-}
 
 /** A cached asset. */
 interface CachedAsset {
@@ -32,36 +23,19 @@ export class FaceCatalog {
     faces.onDelete((faceId) => this.#cached.delete(faceId));
   }
 
-  /** The face; undefined when the owner has no such face. */
-  async resolveFace(ownerId: string, faceId: string): Promise<ResolvedFace | undefined> {
-    const face = await this.#faces.find(ownerId, faceId);
-    if (!face) {
-      return undefined;
-    }
-    return {
-      faceId,
-      status: face.status,
-      loadAsset: () => this.#load(ownerId, faceId, face.status),
-    };
-  }
-
-  /** The asset of a face. @throws ServiceError INVALID_FACE_ID, FACE_NOT_READY */
+  /**
+   * The asset of a face (src/media/face-asset.ts).
+   * @throws ServiceError INVALID_FACE_ID, FACE_NOT_READY
+   */
   async load(ownerId: string, faceId: string): Promise<SharedArrayBuffer> {
-    const face = await this.resolveFace(ownerId, faceId);
-    if (!face) {
-      throw new ServiceError('INVALID_FACE_ID');
-    }
-    return await face.loadAsset();
-  }
-
-  #load(ownerId: string, faceId: string, status: FaceStatus): Promise<SharedArrayBuffer> {
+    const { status } = await this.#faces.require(ownerId, faceId);
     if (status !== 'completed') {
-      return Promise.reject(new ServiceError('FACE_NOT_READY'));
+      throw new ServiceError('FACE_NOT_READY');
     }
     const cached = this.#cached.get(faceId) ?? this.#add(ownerId, faceId);
     this.#cached.delete(faceId);
     this.#cached.set(faceId, cached);
-    return cached.asset;
+    return await cached.asset;
   }
 
   /** The face may be deleted while it is read: its entry, and what that counts, are then gone. */

@@ -129,6 +129,22 @@ export class Faces {
     return record && summary(record);
   }
 
+  /**
+   * The same, unless it can never be used.
+   * @throws ServiceError INVALID_FACE_ID when there is none, or its making failed
+   */
+  async require(ownerId: string, faceId: string): Promise<FaceSummary> {
+    const face = await this.find(ownerId, faceId);
+    if (face === undefined) {
+      throw new ServiceError('INVALID_FACE_ID');
+    }
+    if (face.status === 'failed') {
+      const { error } = await this.status(ownerId, faceId);
+      throw new ServiceError('INVALID_FACE_ID', `The making of this face failed: ${error ?? ''}`);
+    }
+    return face;
+  }
+
   /** The owner's own faces, the newest first, then the default ones. */
   async list(ownerId: string): Promise<FaceSummary[]> {
     const own = await this.#options.records.list(ownerId);

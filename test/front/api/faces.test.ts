@@ -136,11 +136,20 @@ test('an unusable portrait fails at once by its first bytes, or later in its sta
   const failed = await untilDone(String(cut));
   assert.equal(failed['status'], 'failed');
   assert.match(String(failed['error']), /damaged|incomplete/);
-  assert.equal(
-    (await server.call('/compose/token', { json: { faceId: String(cut) } })).status,
-    400,
-    'a failed face is not listed',
-  );
+  for (const [target, more] of [
+    ['/compose/token', {}],
+    ['/sessions', {}],
+    ['/static/audio', { audioBase64: 'AAAA' }],
+    ['/auto/start/configurable', { ttsProvider: 'local' }],
+  ] as const) {
+    const refused = await server.call(target, { json: { faceId: String(cut), ...more } });
+    const { code, error } = await jsonOf(refused);
+    assert.deepEqual([target, refused.status, code], [target, 400, 'INVALID_FACE_ID']);
+    assert.equal(error, `The making of this face failed: ${String(failed['error'])}`);
+  }
+  await assert.rejects(server.services.faceCatalog.load('owner-1', String(cut)), {
+    code: 'INVALID_FACE_ID',
+  });
   assert.equal((await server.call(`/faces/${String(cut)}/preview`)).status, 404);
 });
 
