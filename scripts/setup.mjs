@@ -3,7 +3,16 @@
 // 20, because it runs before anything is installed.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -118,6 +127,22 @@ async function run(command, args, { label, ...options } = {}) {
   throw new SetupError(
     `${label ?? command} failed: ${why.trim()} (full output: ${path.relative(ROOT, logFile)})`,
   );
+}
+
+/**
+ * @param {string} folder
+ * @param {string} command that writes it
+ * @throws SetupError when this process may not write it
+ */
+function requireWritable(folder, command) {
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch {
+    throw new SetupError(
+      `User ${process.geteuid()} cannot write ${folder}. Run ${command} in ${ROOT} as a user who ` +
+        `can: the folder belongs to user ${statSync(folder).uid}.`,
+    );
+  }
 }
 
 function missingPackages(names) {
@@ -264,6 +289,9 @@ export async function installTalk(
   const hash = hashOf(lock, process.arch, forTests ? 'tests' : 'server');
   if (existsSync(path.join(folder, 'node_modules/.package-lock.json')) && isCurrent('talk', hash)) {
     return;
+  }
+  for (const written of [folder, existsSync(STAMPS) ? STAMPS : ROOT]) {
+    requireWritable(written, 'node scripts/install-talk.mjs');
   }
   log('installing the libraries of conversations');
   rmSync(stampOf('talk'), { force: true });

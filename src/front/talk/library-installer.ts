@@ -68,7 +68,10 @@ export class TalkLibraryInstaller {
     this.#running = undefined;
     if (code !== 0) {
       this.#failedMs = monotonicMs();
-      this.#log.error({ errors }, 'the libraries of conversations could not be installed');
+      this.#log.error(
+        { errors: errors.trim() },
+        'the libraries of conversations could not be installed',
+      );
       throw new ServiceError('CONVERSATIONS_UNAVAILABLE');
     }
     this.#log.info('the libraries of conversations are installed');

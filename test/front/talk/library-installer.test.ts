@@ -1,6 +1,15 @@
 // The installation of the conversation library: by the real installer, where no registry answers.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -37,6 +46,36 @@ test('where the library cannot be installed, each conversation is refused in wor
   // The next one does not wait for another attempt.
   await expect(installer.install()).rejects.toMatchObject({ code: 'CONVERSATIONS_UNAVAILABLE' });
   assert.equal(told.mock.calls.length, 1);
+});
+
+test('a user who may not write the folder is told who may, in one line', () => {
+  cpSync(SCRIPTS, path.join(root, 'scripts'), {
+    recursive: true,
+    filter: (source) => !source.includes('node_modules'),
+  });
+  mkdirSync(path.join(root, '.setup'));
+  const isRoot = process.getuid!() === 0;
+  for (const [folder, mode] of [
+    ['', 0o755],
+    ['scripts/talk', 0o755],
+    ['.setup', 0o555],
+  ] as const) {
+    chmodSync(path.join(root, folder), mode);
+  }
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [path.join(root, 'scripts/install-talk.mjs')],
+    // Root may write everywhere.
+    { cwd: root, encoding: 'utf8', ...(isRoot ? { uid: 65_534, gid: 65_534 } : {}) },
+  );
+  assert.equal(status, 1);
+  const denied = path.join(root, isRoot ? 'scripts/talk' : '.setup');
+  const user = isRoot ? 65_534 : process.getuid!();
+  assert.equal(
+    stderr,
+    `User ${user} cannot write ${denied}. Run node scripts/install-talk.mjs in ${root} as a user ` +
+      `who can: the folder belongs to user ${process.getuid!()}.\n`,
+  );
 });
 
 test('conversations that come at once wait for one installation', async () => {
