@@ -9,12 +9,22 @@ import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-setti
 import { isNetwork } from './front/http/addresses.ts';
 import { STORAGE_SETTINGS, storageProblem } from './storage-settings.ts';
 import { REDIS_SETTINGS, redisProblem } from './redis-settings.ts';
-import { decimal, flag, httpOrigin, integer, list, setting, text } from './setting.ts';
+import {
+  decimal,
+  flag,
+  hosts,
+  httpOrigin,
+  integer,
+  list,
+  pageOrigin,
+  setting,
+  text,
+} from './setting.ts';
 
 const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
 
 const networks = list.pipe(
-  z.array(z.string().refine(isNetwork, 'must be addresses or networks such as 10.0.0.0/8')),
+  z.array(z.string().refine(isNetwork, 'must be an address or a network such as 10.0.0.0/8')),
 );
 
 const iceServers = z
@@ -88,7 +98,7 @@ export const SETTINGS = {
       'keeps it in DATA_DIR.',
   ),
   API_KEY_HEADERS: setting(
-    list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be header names')).min(1)),
+    list.pipe(z.array(z.string().regex(/^[a-z0-9-]+$/i, 'must be a header name')).min(1)),
     'x-service-api-key',
     'Comma-separated names of the headers that may carry the API key.',
   ),
@@ -143,7 +153,7 @@ export const SETTINGS = {
   LIVEKIT_API_KEY: setting(text, undefined, 'API key of that LiveKit server.'),
   LIVEKIT_API_SECRET: setting(text, undefined, 'Its secret.'),
   LIVEKIT_HOSTS: setting(
-    list,
+    hosts,
     undefined,
     'Comma-separated hosts (with a port or without) of LiveKit servers that avatars may be sent to ' +
       'although they are not public or have no TLS. Public ones with wss:// may always.',
@@ -211,9 +221,9 @@ export const SETTINGS = {
       'Further ones are closed unread.',
   ),
   ALLOWED_ORIGINS: setting(
-    list,
+    list.pipe(z.array(pageOrigin)),
     undefined,
-    'Comma-separated origins that may open WebSockets. Unset: any.',
+    'Comma-separated origins of pages that may open WebSockets (https://shop.example). Unset: any.',
   ),
   HISTORY_RETENTION_DAYS: setting(integer(1, 3650), '90', 'How long session history is kept.'),
   STATIC_TTL_SECONDS: setting(
@@ -343,7 +353,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
       values[name] = result.data;
     } else {
       const shown = SECRET_SETTINGS.has(name) ? '…' : raw;
-      const reasons = result.error.issues.map((issue) => issue.message);
+      const reasons = result.error.issues.map(reasonOf);
       problems.push(`${name}=${shown}: ${reasons.join('; ')}`);
     }
   }
@@ -371,6 +381,12 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   values['WORKERS'] ??= Math.max(1, os.availableParallelism() - 1);
   values['DATA_DIR'] = path.resolve(String(values['DATA_DIR']));
   return Object.freeze(values) as unknown as Config;
+}
+
+/** Why a value is refused; in a list, which entry and field of it, counted from 1. */
+function reasonOf({ path: keys, message }: z.core.$ZodIssue): string {
+  const where = keys.map((key) => (typeof key === 'number' ? `entry ${key + 1}` : String(key)));
+  return where.length === 0 ? message : `${where.join(', ')}: ${message}`;
 }
 
 /** The setting that `name` probably misspells. Other variables of the environment are ignored. */

@@ -1,6 +1,6 @@
 // The settings of conversations: providers, their keys, limits. Read by config.ts.
 import { z } from 'zod';
-import { flag, httpUrl, integer, list, setting, text } from './setting.ts';
+import { flag, hosts, httpUrl, integer, setting, text } from './setting.ts';
 
 /** The settings of conversations. */
 export const CONVERSATION_SETTINGS = {
@@ -14,7 +14,7 @@ export const CONVERSATION_SETTINGS = {
   LLM_API_KEY: setting(text, undefined, 'Its API key. Unset: none is sent.'),
   LLM_MODEL: setting(text, undefined, 'Its model.'),
   LLM_HOSTS: setting(
-    list,
+    hosts,
     undefined,
     'Comma-separated hosts (host or host:port) that llm_endpoint and baseURL may name beside ' +
       'public https ones.',

@@ -1,5 +1,6 @@
 // What a setting is made of, and the schemas that settings share.
 import { z } from 'zod';
+import { hostOf, httpOriginOf, originOf } from './base/hosts.ts';
 
 /** Text without white space around it, not empty. */
 export const text = z.string().trim().min(1);
@@ -45,13 +46,46 @@ export const httpUrl = z.string().transform((value, context) => {
 
 /** An http or https URL that is an origin and nothing else; becomes that origin. */
 export const httpOrigin = z.string().transform((value, context) => {
-  const url = URL.parse(value);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {
+  const origin = httpOriginOf(value);
+  if (origin === undefined) {
     context.addIssue('must be http:// or https:// with a host and no path');
     return z.NEVER;
   }
-  return url.origin;
+  return origin;
 });
+
+/** The origin of a web page, an app or an extension, as browsers send it. */
+export const pageOrigin = z.string().transform((value, context) => {
+  if (value.includes('*')) {
+    context.addIssue('no * here: list each origin, or leave the setting unset to allow any');
+    return z.NEVER;
+  }
+  const origin = originOf(value);
+  if (origin === undefined || NO_PAGES.test(origin)) {
+    context.addIssue('must be an origin such as https://shop.example, without a path');
+    return z.NEVER;
+  }
+  return origin;
+});
+/** Schemes of URLs from which no page with an origin comes. */
+const NO_PAGES = /^(?:wss?|ftp|file):/;
+
+/** Hosts that a URL may name, for `isListedHost`. */
+export const hosts = list.pipe(
+  z.array(
+    z.string().transform((value, context) => {
+      const host = hostOf(value);
+      if (host === undefined) {
+        context.addIssue(
+          'must be a host or host:port, such as 10.0.0.5:8000 or [fd00::5], ' +
+            'without a scheme and a path',
+        );
+        return z.NEVER;
+      }
+      return host;
+    }),
+  ),
+);
 
 /** One setting; `about` is its description in README.md. */
 interface Setting<T extends z.ZodType, D extends string | undefined> {

@@ -26,7 +26,7 @@ test('every bad value is reported with its reason, and secrets are not shown', (
       }),
     (error: unknown) => {
       assert.ok(error instanceof ConfigError);
-      assert.match(error.message, /^ANNOUNCED_IPS=1\.2\.3: must be an IP address$/m);
+      assert.match(error.message, /^ANNOUNCED_IPS=1\.2\.3: entry 1: must be an IP address$/m);
       for (const name of [
         'REDIS_URL',
         'PORT',
@@ -54,6 +54,73 @@ test('FRAME_ORIGINS are origins', () => {
     "https://a.example; script-src '*'",
   ]) {
     assert.throws(() => loadConfig({ FRAME_ORIGINS: bad }), /FRAME_ORIGINS=.*no path/);
+  }
+});
+
+test('ALLOWED_ORIGINS are origins as browsers send them', () => {
+  const given: Record<string, string> = {
+    'https://shop.example/': 'https://shop.example',
+    'HTTPS://Shop.Example': 'https://shop.example',
+    'https://shop.example:443': 'https://shop.example',
+    'http://[::1]:3000': 'http://[::1]:3000',
+    'http://my_app:3000': 'http://my_app:3000',
+    'https://münchen.example': 'https://xn--mnchen-3ya.example',
+    'capacitor://LocalHost/': 'capacitor://localhost',
+  };
+  assert.deepEqual(
+    loadConfig({ ALLOWED_ORIGINS: Object.keys(given).join(', ') }).ALLOWED_ORIGINS,
+    Object.values(given),
+  );
+  for (const bad of [
+    'shop.example',
+    'localhost:3000',
+    'null',
+    'https://shop.example/a',
+    'https://shop.example?a',
+    'https://u@shop.example',
+    'https://a;b',
+    'wss://shop.example',
+    'file:///a',
+  ]) {
+    assert.throws(
+      () => loadConfig({ ALLOWED_ORIGINS: `https://a.example,${bad}` }),
+      /ALLOWED_ORIGINS=.*: entry 2: must be an origin such as https:\/\/shop\.example/,
+      bad,
+    );
+  }
+  for (const pattern of ['*', 'https://*.shop.example']) {
+    assert.throws(
+      () => loadConfig({ ALLOWED_ORIGINS: pattern }),
+      /entry 1: no \* here: list each origin, or leave the setting unset/,
+    );
+  }
+});
+
+test('LLM_HOSTS and LIVEKIT_HOSTS are hosts with a port or without', () => {
+  for (const name of ['LLM_HOSTS', 'LIVEKIT_HOSTS'] as const) {
+    assert.deepEqual(
+      loadConfig({ [name]: 'Models.LAN:8000, 10.0.0.5, my_model:443,[FD00:0::5]:80' })[name],
+      ['models.lan:8000', '10.0.0.5', 'my_model:443', '[fd00::5]:80'],
+    );
+    for (const bad of [
+      'http://10.0.0.5:8000/v1',
+      'wss://lk:7880',
+      'lk/rtc',
+      'u@lk',
+      'lk:0',
+      'lk:65536',
+      'lk:',
+      'fd00::5',
+      '10.0.0.256',
+      '*.lan',
+      'a b',
+    ]) {
+      assert.throws(
+        () => loadConfig({ [name]: `models.lan,${bad}` }),
+        /_HOSTS=.*: entry 2: must be a host or host:port, such as .*without a scheme/,
+        bad,
+      );
+    }
   }
 });
 

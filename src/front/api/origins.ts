@@ -1,20 +1,13 @@
 // Origins of web pages that may start and show a conversation: what clients send, in one form.
+import { httpOriginOf } from '../../base/hosts.ts';
 import { invalidField } from '../http/validate.ts';
 
-const HOST = /^[a-z0-9.*:[\]-]+$/i;
-
 /** "https://shop.example", also from "shop.example" or with a slash at its end; undefined: neither. */
-function originOf(text: string): string | undefined {
+function patternOf(text: string): string | undefined {
   if (text.trim() === '*') {
     return '*';
   }
-  const url = URL.parse(text.includes('://') ? text : `https://${text}`);
-  const isOrigin =
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    HOST.test(url.host) &&
-    `${url.origin}/` === url.href;
-  return isOrigin ? url.origin : undefined;
+  return httpOriginOf(text.includes('://') ? text : `https://${text}`);
 }
 
 /**
@@ -23,7 +16,7 @@ function originOf(text: string): string | undefined {
  */
 export function originsOf(texts: readonly string[], field: string): string[] {
   return texts.map((text) => {
-    const origin = originOf(text);
+    const origin = patternOf(text);
     if (origin === undefined) {
       throw invalidField(
         'body',

@@ -3,6 +3,7 @@
 import { lookup as resolve } from 'node:dns/promises';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { ServiceError } from '../../base/errors.ts';
+import { isListedHost } from '../../base/hosts.ts';
 
 /** An address that a host name resolved to. */
 export interface HostAddress {
@@ -103,7 +104,7 @@ export async function checkLiveKitUrl(
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw refused('it must have no user, query or fragment.');
   }
-  const isListed = hosts.includes(url.host) || hosts.includes(url.hostname);
+  const isListed = isListedHost(hosts, url);
   const isLoopback = LOOPBACK.test(url.hostname) && isOnThisMachine(caller);
   if (!isListed && !isLoopback && url.protocol !== 'wss:') {
     throw refused('use wss://. The operator can list hosts in LIVEKIT_HOSTS.');

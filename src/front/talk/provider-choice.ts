@@ -1,5 +1,6 @@
 // Which providers a conversation gets: from what its request or agent names, the keys of its token,
 // and the settings. What is missing or wrong is refused here, with the name of the field.
+import { isListedHost } from '../../base/hosts.ts';
 import type { RecogniserSpec, LanguageModelSpec, VoiceSpec } from '../../link/talk-messages.ts';
 import { invalidField } from '../http/validate.ts';
 
@@ -240,7 +241,7 @@ function allowedUrl(text: string, hosts: readonly string[], field: readonly stri
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '') {
     throw invalidField('body', field, 'Send an https URL without a user name');
   }
-  if (hosts.includes(url.host) || hosts.includes(url.hostname)) {
+  if (isListedHost(hosts, url)) {
     return url;
   }
   // A name without a dot, an address or a local name is not public. A public name may still lead to an

@@ -105,5 +105,9 @@ test('the checked addresses are kept; the candidates of a listed server may be p
     addresses: [{ address: '1.1.1.1', family: 4 }],
     isTrusted: false,
   });
-  assert.equal((await checkLiveKitUrl('wss://1.1.1.1', ['1.1.1.1'], '192.0.2.1')).isTrusted, true);
+  const isTrusted = async (url: string, listed: string): Promise<boolean> =>
+    (await checkLiveKitUrl(url, [listed], '192.0.2.1')).isTrusted;
+  assert.equal(await isTrusted('wss://1.1.1.1', '1.1.1.1'), true);
+  assert.equal(await isTrusted('wss://1.1.1.1', '1.1.1.1:443'), true);
+  assert.equal(await isTrusted('wss://1.1.1.1:444', '1.1.1.1:443'), false);
 });
