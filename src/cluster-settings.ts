@@ -1,5 +1,5 @@
 // The settings of servers that share a Redis, and of their operation. Read by config.ts.
-import { httpUrl, integer, setting, text } from './setting.ts';
+import { httpUrl, httpUrlWithUser, integer, setting, text } from './setting.ts';
 
 /** The settings of a cluster, and of operation. */
 export const CLUSTER_SETTINGS = {
@@ -23,14 +23,14 @@ export const CLUSTER_SETTINGS = {
   ),
   ADMIN_HOST: setting(text, '127.0.0.1', 'Address to listen on for ADMIN_PORT.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: setting(
-    httpUrl,
+    httpUrlWithUser,
     undefined,
     'URL of an OpenTelemetry collector: traces of requests, set-ups of sessions and utterances go to ' +
       '/v1/traces below it, as JSON. The SDK reads its other variables (OTEL_TRACES_SAMPLER, ' +
       'OTEL_EXPORTER_OTLP_HEADERS, OTEL_BSP_*, ...) itself. Unset: nothing is traced.',
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: setting(
-    httpUrl,
+    httpUrlWithUser,
     undefined,
     'The whole URL for traces, instead of OTEL_EXPORTER_OTLP_ENDPOINT.',
   ),

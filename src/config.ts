@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { MOTIONS } from './media/articulation.ts';
 import { CLUSTER_SETTINGS } from './cluster-settings.ts';
 import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-settings.ts';
+import { maskUserInfo } from './base/hosts.ts';
 import { isNetwork } from './front/http/addresses.ts';
 import { STORAGE_SETTINGS, storageProblem } from './storage-settings.ts';
 import { REDIS_SETTINGS, redisProblem } from './redis-settings.ts';
@@ -145,7 +146,9 @@ export const SETTINGS = {
     'Range of UDP ports (first-last), one per worker. 0 picks free ones.',
   ),
   LIVEKIT_URL: setting(
-    z.string().regex(/^wss?:\/\/[^/?#]+\/?$/, 'must be ws:// or wss:// with a host and no path'),
+    z
+      .string()
+      .regex(/^wss?:\/\/[^/?#@]+\/?$/, 'must be ws:// or wss:// with a host, no user and no path'),
     undefined,
     'LiveKit server on which sessions get their rooms; with LIVEKIT_API_KEY and ' +
       'LIVEKIT_API_SECRET. Unset: this server serves them itself.',
@@ -326,12 +329,16 @@ const SECRET_SETTINGS: ReadonlySet<string> = new Set<SettingName>([
   'DEEPGRAM_API_KEY',
 ]);
 
-/** The settings in effect, without those that are unset; secrets are masked. */
+/** The settings in effect, without those that are unset; secrets are masked, also those in URLs. */
 export const shownConfig = (config: Config): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(config).map(([name, value]) => [
       name,
-      SECRET_SETTINGS.has(name) ? '[secret]' : value,
+      SECRET_SETTINGS.has(name)
+        ? '[secret]'
+        : typeof value === 'string'
+          ? maskUserInfo(value)
+          : value,
     ]),
   );
 
@@ -352,7 +359,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     if (result.success) {
       values[name] = result.data;
     } else {
-      const shown = SECRET_SETTINGS.has(name) ? '…' : raw;
+      const shown = SECRET_SETTINGS.has(name) ? '…' : maskUserInfo(raw);
       const reasons = result.error.issues.map(reasonOf);
       problems.push(`${name}=${shown}: ${reasons.join('; ')}`);
     }

@@ -30,8 +30,8 @@ export const flag = z
   .enum(['0', '1', 'true', 'false'])
   .transform((value) => value === '1' || value === 'true');
 
-/** An http or https URL, without a slash at its end. */
-export const httpUrl = z.string().transform((value, context) => {
+/** An http or https URL that may hold a user and a password. Becomes one without a slash at its end. */
+export const httpUrlWithUser = z.string().transform((value, context) => {
   const url = URL.parse(value);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     context.addIssue('must be an http:// or https:// URL');
@@ -44,11 +44,17 @@ export const httpUrl = z.string().transform((value, context) => {
   return url.href.slice(0, end);
 });
 
+/** The same without user and password: `fetch` refuses those. */
+export const httpUrl = httpUrlWithUser.refine((value) => {
+  const { username, password } = new URL(value);
+  return username === '' && password === '';
+}, 'must have no user and no password');
+
 /** An http or https URL that is an origin and nothing else; becomes that origin. */
 export const httpOrigin = z.string().transform((value, context) => {
   const origin = httpOriginOf(value);
   if (origin === undefined) {
-    context.addIssue('must be http:// or https:// with a host and no path');
+    context.addIssue('must be http:// or https:// with a host, no user and no path');
     return z.NEVER;
   }
   return origin;

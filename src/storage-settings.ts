@@ -2,7 +2,7 @@
 import path from 'node:path';
 import type { StorageOptions } from './front/store/open-storage.ts';
 import { z } from 'zod';
-import { flag, httpUrl, integer, setting, text } from './setting.ts';
+import { flag, httpUrlWithUser, integer, setting, text } from './setting.ts';
 
 /** The settings of S3. Credentials come from where its client looks for them. */
 export const STORAGE_SETTINGS = {
@@ -14,7 +14,7 @@ export const STORAGE_SETTINGS = {
       'files below DATA_DIR.',
   ),
   S3_ENDPOINT: setting(
-    httpUrl,
+    httpUrlWithUser,
     undefined,
     'URL of an S3 server that is not AWS (MinIO, Garage, R2). Unset: AWS.',
   ),
@@ -40,7 +40,7 @@ export const STORAGE_SETTINGS = {
       'server passes them on. redirect: to signed URLs of S3, which last an hour.',
   ),
   S3_PUBLIC_ENDPOINT: setting(
-    httpUrl,
+    httpUrlWithUser,
     undefined,
     'URL at which clients reach the S3 server, for S3_DOWNLOADS=redirect. Unset: S3_ENDPOINT.',
   ),

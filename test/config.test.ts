@@ -150,6 +150,55 @@ test('the settings are shown without secrets and those that are unset', () => {
   );
 });
 
+test('a user and a password in a URL are not shown', () => {
+  const shown = shownConfig(
+    loadConfig({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:hunter2@127.0.0.1:1',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http:hunter2@127.0.0.1:1/v1/traces',
+      S3_BUCKET: 'faces',
+      S3_ENDPOINT: 'https://user:hunter2@s3.lan/',
+      S3_PUBLIC_ENDPOINT: 'https://user:hunter%402@s3.example',
+      LLM_MODEL: '@cf/meta/llama:8b',
+    }),
+  );
+  assert.doesNotMatch(JSON.stringify(shown), /user|hunter/);
+  assert.equal(shown['OTEL_EXPORTER_OTLP_ENDPOINT'], 'http://[secret]@127.0.0.1:1');
+  assert.equal(shown['S3_ENDPOINT'], 'https://[secret]@s3.lan');
+  assert.equal(shown['LLM_MODEL'], '@cf/meta/llama:8b');
+});
+
+test('a URL is refused without its user and password, and where it cannot have them', () => {
+  const names = Object.keys(SETTINGS).filter((name) => /_(URL|ENDPOINT|ORIGINS|HOSTS)$/.test(name));
+  assert.ok(names.length > 15);
+  for (const bad of [
+    'ftp://user:hunter2@h',
+    'https://user:hunter2@h:x',
+    'https://user:p/?#@hunter2@h',
+    'gopher:user:hunter2@h',
+    'user:hunter2@h',
+    ' gopher://a, gopher://user:hunter2@h',
+  ]) {
+    for (const name of names) {
+      assert.throws(
+        () => loadConfig({ [name]: bad }),
+        (error: Error) =>
+          error.message.includes(`${name}=`) && !/user:|hunter2/.test(error.message),
+        `${name}=${bad}`,
+      );
+    }
+  }
+  const withUser = /^(OTEL_.*|S3_.*|REDIS_URL)$/;
+  for (const name of names.filter((one) => !withUser.test(one))) {
+    for (const user of ['user', 'user:hunter2', ':hunter2']) {
+      assert.throws(
+        () => loadConfig({ [name]: `${name === 'LIVEKIT_URL' ? 'wss' : 'https'}://${user}@h` }),
+        (error: Error) => error.message.includes(`${name}=`) && !/hunter2/.test(error.message),
+        name,
+      );
+    }
+  }
+});
+
 test('a misspelled setting is refused, an unrelated variable is not', () => {
   assert.throws(() => loadConfig({ WORKRS: '2' }), /did you mean WORKERS/);
   assert.doesNotThrow(() => loadConfig({ HOSTNAME: 'x', PATH: '/', REPORT: '1', WORK: '1' }));

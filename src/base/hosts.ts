@@ -1,4 +1,4 @@
-// Hosts and origins in the form that URLs and browsers give them.
+// Hosts and origins in the form that URLs and browsers give them, and URLs without their passwords.
 
 /** A host with or without a port. `*` is for lists that have patterns. */
 const ORIGIN_HOST = /^[a-z0-9._*:[\]-]+$/;
@@ -39,3 +39,10 @@ export function isListedHost(hosts: readonly string[], url: URL): boolean {
   const port = url.port || (/^(?:https|wss):$/.test(url.protocol) ? '443' : '80');
   return hosts.includes(url.hostname) || hosts.includes(`${url.hostname}:${port}`);
 }
+
+/**
+ * Text with `[secret]` in place of the user and password of a URL in it. The text may be a list, or
+ * not quite a URL, and a password may have any character: all before the last @ is replaced.
+ */
+export const maskUserInfo = (text: string): string =>
+  text.replace(/^(?:([a-z][a-z0-9+.-]*:\/\/).*@|.*:.*@)/is, '$1[secret]@');

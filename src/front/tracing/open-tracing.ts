@@ -5,6 +5,7 @@ import type { Context, Span, Tracer } from '@opentelemetry/api';
 import type { ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { after } from '../../base/guard.ts';
+import { maskUserInfo } from '../../base/hosts.ts';
 import type { Logger } from '../../base/log.ts';
 import { monotonicMs, wallMs } from '../../base/time.ts';
 import type { LipsTimes } from '../../link/messages.ts';
@@ -120,7 +121,10 @@ function countExports(
           failed.add(spans.length);
           if (monotonicMs() - toldMs > QUIET_MS) {
             toldMs = monotonicMs();
-            log.warn({ err: result.error, url }, 'the OpenTelemetry collector takes no traces');
+            log.warn(
+              { err: result.error, url: maskUserInfo(url) },
+              'the OpenTelemetry collector takes no traces',
+            );
           }
         }
         done(result);

@@ -14,7 +14,7 @@ const parentOf = (flags: string) => (name: string) =>
 
 async function open(url: string) {
   const lines: string[] = [];
-  const warn = (_fields: unknown, line: string) => lines.push(line);
+  const warn = (fields: { url: string }, line: string) => lines.push(`${fields.url} ${line}`);
   const log = { warn } as unknown as Logger;
   const metrics = new Metrics();
   const tracing = await openTracing({ url, serverId: 'here', version: '1', metrics, log });
@@ -23,7 +23,7 @@ async function open(url: string) {
 
 test('a collector that is away costs spans and one line of the log, nothing else', async () => {
   process.env['OTEL_EXPORTER_OTLP_TIMEOUT'] = '200';
-  const { tracing, metrics, lines } = await open('http://127.0.0.1:1/v1/traces');
+  const { tracing, metrics, lines } = await open('http://user:hunter2@127.0.0.1:1/v1/traces');
   for (let i = 0; i < 5000; i++) {
     tracing.request('POST', '/compose/token', parentOf('01')).end(200);
   }
@@ -32,7 +32,9 @@ test('a collector that is away costs spans and one line of the log, nothing else
   const startMs = monotonicMs();
   await tracing.close();
   assert.ok(monotonicMs() - startMs < 10_000, 'the end of the server does not wait for it');
-  assert.equal(lines.filter((line) => line.includes('takes no traces')).length, 1);
+  const told = lines.filter((line) => line.includes('takes no traces'));
+  assert.equal(told.length, 1);
+  assert.match(told[0]!, /^http:\/\/\[secret\]@127\.0\.0\.1:1\/v1\/traces /);
 });
 
 test('what its client does not sample is not sent, and says so to others', async () => {
