@@ -8,6 +8,7 @@ import { CLUSTER_SETTINGS } from './cluster-settings.ts';
 import { CONVERSATION_SETTINGS, conversationProblem } from './conversation-settings.ts';
 import { maskUserInfo } from './base/hosts.ts';
 import { isNetwork } from './front/http/addresses.ts';
+import { ICE_SETTINGS, iceProblem } from './ice-settings.ts';
 import { STORAGE_SETTINGS, storageProblem } from './storage-settings.ts';
 import { REDIS_SETTINGS, redisProblem } from './redis-settings.ts';
 import {
@@ -27,31 +28,6 @@ const ipAddress = z.union([z.ipv4(), z.ipv6()], 'must be an IP address');
 const networks = list.pipe(
   z.array(z.string().refine(isNetwork, 'must be an address or a network such as 10.0.0.0/8')),
 );
-
-const iceServers = z
-  .string()
-  .transform((value, context): unknown => {
-    try {
-      return JSON.parse(value);
-    } catch {
-      context.addIssue({
-        code: 'custom',
-        message: 'must be JSON, for example [{"urls":"stun:stun.example.org:3478"}]',
-      });
-      return z.NEVER;
-    }
-  })
-  .pipe(
-    z.array(
-      z.strictObject({
-        urls: z
-          .string()
-          .regex(/^(stun|stuns|turn|turns):/, 'must begin with stun:, stuns:, turn: or turns:'),
-        username: z.string().optional(),
-        credential: z.string().optional(),
-      }),
-    ),
-  );
 
 const portRange = z
   .string()
@@ -124,17 +100,7 @@ export const SETTINGS = {
     'Schedule workers before everything else on their cores (SCHED_RR), if the system ' +
       'permits it and another core is left.',
   ),
-  ICE_SERVERS: setting(
-    iceServers,
-    undefined,
-    'JSON array of {urls, username?, credential?} for clients. Unset: a built-in STUN ' +
-      'server on UDP, with the number of PORT.',
-  ),
-  TURN_SECRET: setting(
-    text,
-    undefined,
-    'Shared secret of coturn (use-auth-secret): turn: entries get time-limited credentials.',
-  ),
+  ...ICE_SETTINGS,
   ANNOUNCED_IPS: setting(
     list.pipe(z.array(ipAddress)),
     undefined,
@@ -378,7 +344,7 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     problems.push(`${LIVEKIT_SETTINGS.join(', ')}: set all of them or none`);
   }
   problems.push(
-    ...[conversationProblem, storageProblem, redisProblem]
+    ...[conversationProblem, iceProblem, storageProblem, redisProblem]
       .map((problem) => problem(values))
       .filter((found) => found !== undefined),
   );

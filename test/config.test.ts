@@ -124,6 +124,72 @@ test('LLM_HOSTS and LIVEKIT_HOSTS are hosts with a port or without', () => {
   }
 });
 
+test('ICE_SERVERS have URLs that browsers take, one in each entry', () => {
+  const parse = (servers: unknown, others = {}) =>
+    loadConfig({ ICE_SERVERS: JSON.stringify(servers), ...others }).ICE_SERVERS;
+  const [username, credential] = ['ann', 'hunter2'];
+  assert.deepEqual(
+    parse([
+      { urls: ['stun:a', 'stuns:a.example:5349', 'stun:[2001:db8::1]:3478', 'stun:192.0.2.1'] },
+      { urls: ['turn:b?transport=udp', 'turns:b:443?transport=tcp'], username, credential },
+    ]),
+    [
+      { urls: 'stun:a' },
+      { urls: 'stuns:a.example:5349' },
+      { urls: 'stun:[2001:db8::1]:3478' },
+      { urls: 'stun:192.0.2.1' },
+      { urls: 'turn:b?transport=udp', username, credential },
+      { urls: 'turns:b:443?transport=tcp', username, credential },
+    ],
+  );
+  for (const bad of [
+    'stun:',
+    'turn::3478',
+    'turn:a b',
+    'stun://a',
+    'stun:a/',
+    'turn:ann:hunter2@a',
+    'stun:a:0',
+    'stun:a:65536',
+    'stun:a?transport=udp',
+    'turn:a?transport=sctp',
+    'stun:2001:db8::1',
+    'stun:[2001:db8::g]',
+    'stun:[a]',
+    'http://a',
+  ]) {
+    const refused = /: entry 2, urls: must be such as stun:HOST:3478, turn:/;
+    assert.throws(
+      () => parse([{ urls: 'stun:a' }, { urls: bad, username, credential }]),
+      (error: Error) => refused.test(error.message) && !error.message.includes('hunter2'),
+      bad,
+    );
+    assert.throws(
+      () => parse([{ urls: ['stun:a', bad] }]),
+      /: entry 1, urls, entry 2: must be/,
+      bad,
+    );
+  }
+  assert.throws(() => parse([{ urls: 3 }]), /: entry 1, urls: must be a URL or an array of URLs/);
+  assert.throws(() => parse([{ urls: [] }]), /: entry 1, urls: /);
+  assert.throws(() => parse([{ urls: 'stun:a', username: 1 }]), /: entry 1, username: /);
+});
+
+test('a TURN server in ICE_SERVERS has credentials, or TURN_SECRET makes them', () => {
+  const withLogin = (login: object, secret?: string) => () =>
+    loadConfig({
+      ICE_SERVERS: JSON.stringify([{ urls: 'turn:a', ...login }]),
+      TURN_SECRET: secret,
+    });
+  const [username, credential] = ['ann', 'hunter2'];
+  for (const login of [{}, { username }, { credential }, { username: '', credential: '' }]) {
+    assert.throws(withLogin(login), /ICE_SERVERS: turn: and turns: URLs need username and cred/);
+  }
+  assert.throws(withLogin({ credential }, 'shared'), /need username/);
+  withLogin({}, 'shared')();
+  withLogin({ username, credential })();
+});
+
 test('PUBLIC_URL is an origin', () => {
   assert.equal(
     loadConfig({ PUBLIC_URL: 'https://media.example/' }).PUBLIC_URL,

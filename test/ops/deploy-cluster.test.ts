@@ -297,7 +297,8 @@ test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
           value.replaceAll(/\$\((?:POD|HOST)_IP\)/g, '192.0.2.1'),
         ]),
     );
-    const config = loadConfig({ ...settings, SETTINGS_FILE: '' });
+    const secrets = manifests.find(({ kind }) => kind === 'Secret')?.stringData;
+    const config = loadConfig({ ...secrets, ...settings, SETTINGS_FILE: '' });
     assert.equal(String(config.WORKERS + 1), limits.cpu);
     assert.equal(config.UDP_PORTS.last - config.UDP_PORTS.first + 1, config.WORKERS);
     const preStop = Number(container.lifecycle.preStop.exec.command[1]);
