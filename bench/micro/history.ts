@@ -44,6 +44,7 @@ export async function measureHistory(records: number): Promise<HistoryFigures> {
   const listener = await listen({
     host: '127.0.0.1',
     port: 0,
+    settings: 'HOST and PORT',
     maxConnections: 1000,
     sockets: new SocketRoutes({ allowedOrigins: [], maxConnections: 1, limits, log }),
     context: {

@@ -121,6 +121,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   const listener = await listen({
     host: config.HOST,
     port: config.PORT,
+    settings: 'HOST and PORT',
     ...(tls === undefined ? {} : { tls }),
     admit: options.admit,
     maxConnections: config.MAX_CONNECTIONS,
@@ -178,6 +179,7 @@ export async function startAdminServer(
   const listener = await listen({
     host: config.ADMIN_HOST,
     port: options.port,
+    settings: 'ADMIN_HOST and ADMIN_PORT',
     maxConnections: config.MAX_CONNECTIONS,
     sockets,
     context: { ...createContext(options, new Router(routes, []), limits), secure: false },

@@ -26,6 +26,8 @@ export interface ListenOptions {
   readonly host: string;
   /** 0: the system picks a free port. */
   readonly port: number;
+  /** The settings of both, for the error when the address cannot be bound. */
+  readonly settings: 'HOST and PORT' | 'ADMIN_HOST and ADMIN_PORT';
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly sockets: SocketRoutes;
   readonly context: HttpContext;
@@ -106,7 +108,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   // An application keeps the certificate that it was made with. Each reload adds an application;
   // the last one listens, the earlier ones keep their open connections.
   const apps = [create()];
-  let socket: us_listen_socket | undefined = await bind(apps[0]!, options.host, options.port);
+  let socket: us_listen_socket | undefined = await bind(apps[0]!, options);
   const port = us_socket_local_port(socket);
   sockets.localPort = port;
   const stopListening = (): void => {
@@ -124,10 +126,10 @@ export async function listen(options: ListenOptions): Promise<Listener> {
       const next = create();
       stopListening();
       try {
-        socket = await bind(next, options.host, port);
+        socket = await bind(next, { ...options, port });
         apps.push(next);
       } catch (error) {
-        socket = await bind(apps.at(-1)!, options.host, port);
+        socket = await bind(apps.at(-1)!, { ...options, port });
         throw error;
       }
     },
@@ -179,18 +181,20 @@ function createApp(tls: ListenOptions['tls']): TemplatedApp {
   }
 }
 
-async function bind(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
-  if (port !== 0) {
-    return await bindTo(app, host, port);
+type Address = Pick<ListenOptions, 'host' | 'port' | 'settings'>;
+
+async function bind(app: TemplatedApp, address: Address): Promise<us_listen_socket> {
+  if (address.port !== 0) {
+    return await bindTo(app, address);
   }
   // Bind a port chosen by the system again, by its number: only then does uSockets set
   // SO_REUSEADDR. Without it `reload` fails, because open connections still hold the port.
   for (let attempt = 1; ; attempt++) {
-    const socket = await bindTo(app, host, 0);
-    const chosen = us_socket_local_port(socket);
+    const socket = await bindTo(app, address);
+    const port = us_socket_local_port(socket);
     us_listen_socket_close(socket);
     try {
-      return await bindTo(app, host, chosen);
+      return await bindTo(app, { ...address, port });
     } catch (error) {
       if (attempt === FREE_PORT_ATTEMPTS) {
         throw error; // another process took the port each time
@@ -199,7 +203,7 @@ async function bind(app: TemplatedApp, host: string, port: number): Promise<us_l
   }
 }
 
-function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_listen_socket> {
+function bindTo(app: TemplatedApp, { host, port, settings }: Address): Promise<us_listen_socket> {
   return new Promise((resolve, reject) => {
     // Exclusive: otherwise uWebSockets.js silently shares the port with a server that already
     // listens. The type declaration lacks the overload with host and options; the binding has it.
@@ -216,7 +220,7 @@ function bindTo(app: TemplatedApp, host: string, port: number): Promise<us_liste
         reject(
           new Error(
             `Cannot listen on ${host}:${port}: the port is in use, or this machine does ` +
-              'not have the address. Set HOST and PORT.',
+              `not have the address. Set ${settings}.`,
           ),
         );
       }

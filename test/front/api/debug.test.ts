@@ -20,23 +20,23 @@ const threads = (): NamedThread[] => [
   ...workers.map((worker) => ({ name: worker.threadName, worker })),
   ...front.services.jobThreads,
 ];
+const keep = (fields: Record<string, unknown>): void => {
+  lines.push(fields);
+};
+const log = { info: keep, warn: keep, error: keep, child: () => log } as unknown as Logger;
+const start = (answerLimitMs?: number, port = 0) =>
+  startAdminServer({
+    config: loadConfig({}),
+    port,
+    routes: [...front.routes, ...debugRoutes(threads, answerLimitMs)],
+    apiKeys: front.services.apiKeys,
+    bodyBudget: front.bodyBudget,
+    onRequest: () => {},
+    onRefused: () => {},
+    log,
+  });
 beforeAll(async () => {
   front = await startTestFront();
-  const keep = (fields: Record<string, unknown>): void => {
-    lines.push(fields);
-  };
-  const log = { info: keep, warn: keep, error: keep, child: () => log } as unknown as Logger;
-  const start = (answerLimitMs?: number) =>
-    startAdminServer({
-      config: loadConfig({}),
-      port: 0,
-      routes: [...front.routes, ...debugRoutes(threads, answerLimitMs)],
-      apiKeys: front.services.apiKeys,
-      bodyBudget: front.bodyBudget,
-      onRequest: () => {},
-      onRefused: () => {},
-      log,
-    });
   admin = await start();
   impatient = await start(300);
   ({ key: operatorKey } = await front.services.apiKeys.create('op', 'operator', true));
@@ -48,6 +48,13 @@ afterAll(async () => {
 
 const get = (path: string, key = operatorKey, method = 'GET', server = admin): Promise<Response> =>
   fetch(`${server.url}${path}`, { method, headers: { 'x-service-api-key': key } });
+
+test('a port that is taken is refused with the names of its settings', async () => {
+  await assert.rejects(
+    start(undefined, Number(new URL(admin.url).port)),
+    /^Error: Cannot listen on 127\.0\.0\.1:\d+: .* Set ADMIN_HOST and ADMIN_PORT\.$/,
+  );
+});
 
 test('only operators get a profile', async () => {
   assert.equal((await get('/debug/cpu-profile', 'wrong')).status, 401);

@@ -275,12 +275,34 @@ test('invalid bytes, very large headers and pipelined requests', async () => {
   assert.match(odd.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
 });
 
+test('a port that is taken is refused with the names of its settings', async () => {
+  const { port, sockets } = server;
+  await assert.rejects(
+    listen({
+      host: '127.0.0.1',
+      port,
+      settings: 'HOST and PORT',
+      sockets,
+      maxConnections: 1,
+      context: {} as never,
+    }),
+    /Cannot listen on 127\.0\.0\.1:\d+: .* Set HOST and PORT\.$/,
+  );
+});
+
 test('TLS files that cannot be used are named', async () => {
   const tls = {
     certFile: '/nowhere/none.pem',
     keyFile: '/nowhere/none.key',
   };
-  const options = { host: '127.0.0.1', port: 0, tls, sockets: server.sockets, maxConnections: 1 };
+  const options = {
+    host: '127.0.0.1',
+    port: 0,
+    settings: 'HOST and PORT',
+    tls,
+    sockets: server.sockets,
+    maxConnections: 1,
+  } as const;
   await assert.rejects(
     listen({ ...options, context: {} as never }),
     /TLS_CERT_FILE=.*none\.pem and TLS_KEY_FILE=.*none\.key\. Set both to readable PEM files/,

@@ -58,6 +58,7 @@ export async function serve(
   const listener = await listen({
     host: '127.0.0.1',
     port: 0,
+    settings: 'HOST and PORT',
     sockets,
     maxConnections,
     context: {
