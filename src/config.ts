@@ -125,7 +125,8 @@ export const SETTINGS = {
     hosts,
     undefined,
     'Comma-separated hosts (with a port or without) of LiveKit servers that avatars may be sent to ' +
-      'although they are not public or have no TLS. Public ones with wss:// may always.',
+      'although they are not public or have no TLS. Public ones with wss:// may always, and loopback ' +
+      'by callers on the same machine.',
   ),
   LIVEKIT_VIDEO_CODEC: setting(
     z.enum(['vp8', 'h264']),
