@@ -53,10 +53,13 @@ export class AudioTrack {
     }
   }
 
-  /** Encodes and sends each packet that is due at `mediaMs`. */
+  /**
+   * Encodes and sends each packet that is due at `mediaMs`. After a stall of the thread the speech
+   * of the packets behind it comes with the next frame, 33 ms later at most: they wait for it.
+   */
   sendDue(peer: Peer, mediaMs: number, nowMs: number): void {
     const due = Math.floor(mediaMs / AUDIO_PACKET_MS);
-    for (; this.#nextPacket <= due; this.#nextPacket++) {
+    for (; this.#nextPacket <= due && !this.#stream.isBehind; this.#nextPacket++) {
       this.#sendPacket(peer, nowMs);
     }
   }

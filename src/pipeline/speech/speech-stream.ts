@@ -119,6 +119,18 @@ export class SpeechStream {
     return this.isActive ? this.starvedMs - (this.#fed - this.#played) / SAMPLES_PER_MS : Infinity;
   }
 
+  /**
+   * The next packet is to hear speech that no frame has prepared yet: the frame is late. Packets wait
+   * for it, else they would tear a word apart with silence. What was cut needs no frame.
+   */
+  get isBehind(): boolean {
+    return (
+      this.isActive &&
+      this.#fed - this.#played < SPEECH_PACKET_SAMPLES &&
+      this.#fed !== this.#fadeEnd
+    );
+  }
+
   /** Everything was played, and the source is done. */
   get isFinished(): boolean {
     return (

@@ -45,7 +45,7 @@ function play(
   let packet = Math.ceil(options.fromMs / AUDIO_PACKET_MS);
   for (let ms = options.fromMs; ms < options.toMs; ms++) {
     options.at?.(ms);
-    while (packet * AUDIO_PACKET_MS <= ms) {
+    while (packet * AUDIO_PACKET_MS <= ms && !stream.isBehind) {
       const out = new Int16Array(SPEECH_PACKET_SAMPLES);
       stream.takePacket(out);
       heard.push({ ms: packet * AUDIO_PACKET_MS, samples: out });
@@ -138,6 +138,28 @@ test('the model gets exactly the look-ahead beyond each frame, after late frames
     .map(({ ms, lastSample }) => (lastSample + 1 - 1000) / 16 - (ms + FRAME_MS / 2 - firstMs));
   for (const ahead of exact) {
     assert.ok(Math.abs(ahead - LOOKAHEAD_MS) < 0.2, `before any frame was late: ${ahead}`);
+  }
+});
+
+test('frames that are late tear no word apart: packets wait for them, but not after a cut', () => {
+  for (const lateFrames of [2, 4, 7]) {
+    const source = new CountingSource();
+    const stream = new SpeechStream(source, LOOKAHEAD_MS);
+    source.available = 28_000;
+    const isLate = (frame: number): boolean => frame > 10 && frame <= 10 + lateFrames;
+    const { heard } = play(stream, { fromMs: 0, toMs: 1500, isLate });
+    const samples = heard.flatMap((packet) => [...packet.samples]);
+    const first = samples.indexOf(1000);
+    assert.ok(first >= 0);
+    assert.ok(
+      samples.slice(first).every((value, i) => value === 1000 + i),
+      `${lateFrames} late frames: silence in the speech`,
+    );
+    const { ms } = heard.at(-1)!;
+    assert.equal(ms, 1480, 'no packet is left out, and the last ones are on time');
+    stream.flush();
+    play(stream, { fromMs: 1500, toMs: 1560, isLate: () => true });
+    assert.equal(stream.isBehind, false);
   }
 });
 
