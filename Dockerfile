@@ -22,10 +22,13 @@ RUN node scripts/run.mjs setup \
 
 FROM node:22-bookworm-slim
 ARG COMMIT=unknown
-# The libraries that the addon links, and redis-server for use without REDIS_URL.
+ARG CONVERSATIONS=1
+# The libraries that the addon links, redis-server for use without REDIS_URL, and the local voice and
+# recogniser of conversations.
 RUN apt-get update -q \
   && apt-get install -y -q --no-install-recommends \
     libvpx7 libopenh264-7 libopus0 libyuv0 redis-server \
+    $([ "$CONVERSATIONS" = 1 ] && echo flite pocketsphinx pocketsphinx-en-us) \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=build /app/package.json ./
@@ -45,7 +48,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data UDP_PORTS=40000-40
 LABEL org.opencontainers.image.revision=$COMMIT org.opencontainers.image.licenses=Apache-2.0
 EXPOSE 8080 40000-40003/udp
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { TLS_CERT_FILE: tls, PORT } = process.env; require(tls ? 'https' : 'http').get({ port: PORT, path: '/healthz', rejectUnauthorized: false }, (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 # Node is process 1, so SIGTERM reaches it and it drains its sessions. Allow more time than
 # DRAIN_SECONDS: docker stop -t 40.
 STOPSIGNAL SIGTERM

@@ -75,7 +75,7 @@ const WARNINGS = {
   OVEREXPOSED: 'The photo is overexposed.',
   BLURRED: 'The photo is blurred.',
   LOW_RESOLUTION: 'The photo has few pixels for this size.',
-  CROPPED: 'A part of the head is cut off: choose a larger crop.',
+  CROPPED: 'There is little space around the head, so it moves less.',
   OTHER_FACES: 'There are other faces in the photo: crop it if the wrong one was used.',
   EXTENDED: 'The picture shows more than the photo: what is missing is out of focus.',
   BACKGROUND_KEPT:

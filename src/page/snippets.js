@@ -35,7 +35,22 @@ createServer(async (request, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8');
     return response.end(readFileSync('page.html'));
   }
-  const token = await fetch('${shown.baseUrl}/compose/token', {
+${tokenOf(shown)}`;
+
+/** The same for a page that the visitor's own tools serve. @param {Shown} shown */
+const tokenServerOf = (shown) => `// MOUTHPIECE_KEY=... node server.mjs
+// Let the server of your page pass POST /session to http://localhost:3000.
+import { createServer } from 'node:http';
+
+createServer(async (request, response) => {
+  if (request.method !== 'POST') {
+    response.statusCode = 404;
+    return response.end();
+  }
+${tokenOf(shown)}`;
+
+/** @param {Shown} shown */
+const tokenOf = (shown) => `  const token = await fetch('${shown.baseUrl}/compose/token', {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -154,7 +169,7 @@ export const SNIPPETS = {
   ],
   react: (shown) => [
     { title: 'Face.jsx', code: react(shown) },
-    { title: 'server.mjs', code: serverOf(shown) },
+    { title: 'server.mjs', code: tokenServerOf(shown) },
   ],
   python: (shown) => [
     { title: 'agent.py', code: python(shown) },
