@@ -44,5 +44,11 @@ export function isListedHost(hosts: readonly string[], url: URL): boolean {
  * Text with `[secret]` in place of the user and password of a URL in it. The text may be a list, or
  * not quite a URL, and a password may have any character: all before the last @ is replaced.
  */
-export const maskUserInfo = (text: string): string =>
-  text.replace(/^(?:([a-z][a-z0-9+.-]*:\/\/).*@|.*:.*@)/is, '$1[secret]@');
+export function maskUserInfo(text: string): string {
+  const end = text.lastIndexOf('@');
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
+  const hidden = text.slice(scheme.length, Math.max(scheme.length, end));
+  return end >= scheme.length && (scheme !== '' || hidden.includes(':'))
+    ? `${scheme}[secret]${text.slice(end)}`
+    : text;
+}

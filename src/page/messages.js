@@ -40,7 +40,8 @@ const BY_CODE = {
   PEER_LOST:
     'The server received nothing from this browser for too long. Check the network and connect again.',
   MESSAGE_TOO_LARGE: 'A message was too large for the server.',
-  QUEUE_FULL: 'The server has too many videos to render. Try again in a minute.',
+  QUEUE_FULL: 'The server has too much to do. Try again in a minute.',
+  INVALID_HOST: 'The address of this page cannot be used. Open the page by another name.',
   BODY_TOO_LARGE: 'That file is too large for the server.',
   UNSUPPORTED_MEDIA_TYPE: 'The server accepts JPEG, PNG and WebP pictures.',
   NOT_IMPLEMENTED: 'This server does not support that yet.',

@@ -16,7 +16,7 @@ class FakeFaces {
   missing = 0;
   #deleted: (faceId: string) => void = () => {};
 
-  readonly find = (_ownerId: string, id: string) => Promise.resolve({ id, status: 'completed' });
+  readonly require = (_ownerId: string, id: string) => Promise.resolve({ id, status: 'completed' });
   readonly onDelete = (listener: (faceId: string) => void): void => {
     this.#deleted = listener;
   };
