@@ -2,6 +2,7 @@
 // state.
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { ServiceError } from '../../base/errors.ts';
+import { hostOf } from '../../base/hosts.ts';
 import { newUuid } from '../../base/ids.ts';
 import type { Logger } from '../../base/log.ts';
 import { peerOf } from './addresses.ts';
@@ -84,7 +85,7 @@ export function openRequest(
   const peer = peerOf(res);
   const client = context.limits.clientOf(peer, headers.get('x-forwarded-for') ?? '');
   const key = apiKeyOf(headers, context.apiKeyHeaders);
-  const origin = context.publicUrl ?? originOf(headers, context.secure);
+  const origin = context.publicUrl ?? requestOrigin(headers, context.secure);
   const entry = enter(context.limits, client, route, key);
   const request = {
     leave: entry.leave,
@@ -163,14 +164,11 @@ function enter(
 const requestId = (offered: string | undefined): string =>
   offered && /^[\w.:-]{1,64}$/.test(offered) ? offered : newUuid();
 
-/** A Host header (RFC 9110 section 7.2): a name or an address of IPv4 or IPv6, and a port. */
-const HOST = /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i;
-
 /**
  * Scheme and host under which a client reached this server, as its headers tell. Links are made with
  * it. Undefined: the Host header is malformed, and RFC 9112 section 3.2 has the request refused.
  */
-export function originOf(
+export function requestOrigin(
   headers: ReadonlyMap<string, string>,
   secure: boolean,
 ): string | undefined {
@@ -178,8 +176,7 @@ export function originOf(
   const isKnown = forwarded === 'https' || forwarded === 'http';
   const scheme = isKnown ? forwarded : secure ? 'https' : 'http';
   const host = headers.get('host') ?? 'localhost';
-  const origin = `${scheme}://${host}`;
-  return HOST.test(host) && URL.canParse(origin) ? origin : undefined;
+  return hostOf(host) === undefined ? undefined : `${scheme}://${host}`;
 }
 
 function apiKeyOf(headers: ReadonlyMap<string, string>, names: readonly string[]): string {

@@ -18,7 +18,7 @@ import { monotonicMs } from '../../base/time.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { peerOf } from './addresses.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { originOf } from './request-context.ts';
+import { requestOrigin } from './request-context.ts';
 import { DEPRECATED_SINCE } from './route.ts';
 
 /** A copy of the handshake request: that of uWebSockets.js is valid only during the upgrade. */
@@ -338,7 +338,7 @@ export class SocketRoutes {
       headers.set(name, value);
     });
     const { publicUrl, isSecure } = this.#options;
-    const serverOrigin = publicUrl ?? originOf(headers, isSecure ?? false);
+    const serverOrigin = publicUrl ?? requestOrigin(headers, isSecure ?? false);
     if (serverOrigin === undefined) {
       throw new ServiceError('INVALID_HOST');
     }
