@@ -1,6 +1,7 @@
 // The clip that every judged face speaks: a text with all the sounds that are looked at, then silence.
 import { FPS, FRAME_MS, SPEECH_RATE, speechSamplesInStep } from '../../src/media/timeline.ts';
 import { native } from '../../src/native/addon.ts';
+import { ArticulationTrack } from '../../src/pipeline/features/articulation-track.ts';
 import { SpeechModel } from '../../src/pipeline/inference/speech-model.ts';
 import { synthesize } from '../../test/harness/speech.ts';
 
@@ -48,6 +49,7 @@ export async function makeClip(): Promise<Clip> {
   const frameOf = (ms: number): number => Math.round((ms + model.lookaheadMs) / FRAME_MS - 1);
   const spoken = frameOf(speech.durationMs) + 1;
   const frames: ClipFrame[] = [];
+  const track = new ArticulationTrack();
   const pcm = new Int16Array(speechSamplesInStep(0) + 1);
   let at = 0;
   for (let step = 0; step < spoken + SILENT_SECONDS * FPS; step++) {
@@ -56,9 +58,10 @@ export async function makeClip(): Promise<Clip> {
     pcm.set(speech.pcm.subarray(at, at + count));
     mel.step(pcm, count, state.mel, 0);
     await model.run([state]);
+    track.update(state.articulation);
     const heard = at - Math.round((model.lookaheadMs * SPEECH_RATE) / 1000);
     frames.push({
-      articulation: state.articulation.slice(),
+      articulation: track.values.slice(),
       isSpeaking: step < spoken,
       loudness: rms(speech.pcm.subarray(Math.max(0, heard), Math.max(0, heard + count))),
     });
