@@ -194,6 +194,18 @@ test('a closed lid has no fold above it, and hair that hangs there stays', async
   assert.ok(opacityAbove(fringe, x, y) < 0.2, `${opacityAbove(fringe, x, y)} on hair`);
 });
 
+test('the shade of a socket is no hair, and a closed lid covers it', async () => {
+  const shade =
+    '<defs><radialGradient id="shade"><stop offset=".5" stop-color="#140c08" stop-opacity=".62"/>' +
+    '<stop offset="1" stop-color="#140c08" stop-opacity="0"/></radialGradient></defs>' +
+    '<ellipse cx="480" cy="395" rx="90" ry="55" fill="url(#shade)"/>';
+  const parts = await partsOf(await drawnOver('priya', shade));
+  // The crease, on the side of the nose.
+  const [x, crease] = at(parts, 28);
+  const covered = opacityAbove(parts, x, crease + 2);
+  assert.ok(covered > 0.6, `${covered} in the socket`);
+});
+
 test('a dark line that runs from the brow down to the lid is no hair, and goes', async () => {
   const line = '<path d="M388 330 V366 L438 420" stroke="#120c0a" stroke-width="5" fill="none"/>';
   const parts = await partsOf(await drawnOver('walter', line));

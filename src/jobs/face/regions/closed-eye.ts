@@ -47,22 +47,23 @@ export function closedEye(
   });
   inpaint(lid, known);
   const [upper, lower] = lidMargins(points, eye);
+  const corners = [px(points, eye.outer), px(points, eye.inner)];
+  const down = CHEEK * Math.abs(corners[0]! - corners[1]!);
   toneLid(
     lid,
     image,
     surround,
+    cheekPixels(image, points, eye, down),
     socketLuma(image, points, eye),
     inpainted,
     box,
     upper,
     eyeHeight(points, eye),
   );
-  const corners = [px(points, eye.outer), px(points, eye.inner)];
   shadeLid(lid, inpainted, box, Math.min(...corners), Math.max(...corners), upper, lower);
   if (wearsGlasses) {
     addGrain(lid, inpainted, box, lighting.grain, seed);
   }
-  const down = CHEEK * Math.abs(corners[0]! - corners[1]!);
   addTexture(lid, image, inpainted, box, down, wearsGlasses);
   drawLashes(lid, points, eye, lashColour(image, points, eye, lighting), lighting);
   const alpha = softOutline(mask, points, eye, upper, box);
@@ -100,6 +101,20 @@ const surroundingPixels = (
 ): number[] =>
   pixelsAt(image, points, [...crease, ...aboveCrease, ...under]).toSorted(
     (a, b) => lumaAt(image, a) - lumaAt(image, b) || a - b,
+  );
+
+/** @returns the indices of pixels of the cheek: the row under the eye, moved by `down` and by half of it */
+const cheekPixels = (
+  image: RgbImage,
+  points: Landmarks,
+  { under }: EyeIndices,
+  down: number,
+): number[] =>
+  under.flatMap((index) =>
+    [0.5 * down, 0.75 * down, down].map((dy) => {
+      const y = clamp(Math.floor(py(points, index) + dy), 0, image.height - 1);
+      return y * image.width + clamp(Math.floor(px(points, index)), 0, image.width - 1);
+    }),
   );
 
 /** @returns the luma of the skin between the eye and the brow */
@@ -188,7 +203,11 @@ function cropped({ width, data }: Plane, { left, top, right, bottom }: Box): Pla
  * `sure` only where pixels by `run` higher are hair, too. Eyeliner and the shade of a crease are thin.
  */
 const HAIR_ABOVE = { margin: 0.15, sure: 0.7, run: 0.3 } as const;
-/** Luma of what may be hair or a brow, and of what surely is; shares of the luma of skin. */
+/** Over this distance to the margin it fades, eye heights: a dark crease would end as a stub. */
+const HAIR_FADES: readonly [number, number] = [0.1, 0.45];
+/** Luma of a socket in shade, at least, a share of that of skin in light; darker ones show hair. */
+const DARKEST_SOCKET = 0.4;
+/** Luma of what may be hair or a brow, and of what surely is; shares of the luma of the socket. */
 const HAIR: readonly [number, number] = [0.75, 0.5];
 
 /**
@@ -204,7 +223,8 @@ function hairOver(
   upper: Curve,
   { left, top, right, bottom }: Box,
 ): Plane {
-  const skin = lumaAt(image, surround[Math.floor(0.65 * surround.length)]!);
+  const inLight = lumaAt(image, surround[Math.floor(0.8 * surround.length)]!);
+  const skin = Math.max(socketLuma(image, points, eye), DARKEST_SOCKET * inLight);
   const height = eyeHeight(points, eye);
   const run = Math.round(HAIR_ABOVE.run * height);
   const hair = plane(right - left, bottom - top);
@@ -218,7 +238,7 @@ function hairOver(
         above > HAIR_ABOVE.sure * height || [-2, 0, 2].some((dx) => isHair(x + dx, y - run));
       if (above > HAIR_ABOVE.margin * height + 1 && goesOn && isThick) {
         const luma = lumaAt(image, (top + y) * image.width + left + x) / Math.max(1, skin);
-        hair.data[k] = smoothstep(HAIR[0], HAIR[1], luma);
+        hair.data[k] = smoothstep(...HAIR, luma) * smoothstep(...HAIR_FADES, above / height);
       }
     }
   }

@@ -8,13 +8,24 @@ import type { Box } from '../imaging/patch.ts';
 
 /** The darkest lid, in the shade of the brow: share of the luma of the skin round the eye. */
 const MIN_LID_LUMA = 0.78;
-/** Saturation from which on a lid would be orange, in units of that of skin in light. */
+/**
+ * Saturation from which on a lid would be orange, in units of that of the skin round the eye or of
+ * the cheek, if it has more, though not by more than the factor: on dark skin the lightest places are
+ * highlights, which are grey.
+ */
 const ORANGE = 1.05;
+const WARMER = 1.25;
+/**
+ * A lid that is lighter than the skin round the eye by the first factor may have less of its hue, by
+ * the second any: skin in light is less saturated than in shade.
+ */
+const IN_LIGHT: readonly [number, number] = [1.15, 1.45];
 
 /**
  * Corrects the colour of the inpainted lid, because brows, lashes and glasses bleed into it. Its
  * hue moves towards the lighter half of the skin round the eye as far as its saturation differs from
  * that of that skin, and its luma is raised towards MIN_LID_LUMA; less so in the socket above.
+ * @param cheek pixels of the skin below the eye
  * @param socket luma of the skin between the eye and the brow: a lid is not raised above it
  * @param upper the margin of the open lid
  * @param opening the height of the eye, pixels
@@ -23,17 +34,19 @@ export function toneLid(
   lid: RgbImage,
   image: RgbImage,
   surround: readonly number[],
+  cheek: readonly number[],
   socket: number,
   mask: Plane,
   box: Box,
   upper: Curve,
   opening: number,
 ): void {
-  const skin = surround.slice(surround.length >> 1);
-  const channel = (c: number): number => median(skin.map((i) => image.data[i * 3 + c]!));
-  const tone = [channel(0), channel(1), channel(2)] as const;
-  const full = saturation(...tone);
-  const luma = Math.max(1, lumaOf(...tone));
+  const skin = medianColour(image, surround.slice(surround.length >> 1));
+  const warmest = clamp(
+    medianColour(image, cheek).saturation,
+    skin.saturation,
+    WARMER * skin.saturation,
+  );
   for (let y = box.top; y < box.bottom; y++) {
     for (let x = box.left; x < box.right; x++) {
       const i = y * lid.width + x;
@@ -45,22 +58,34 @@ export function toneLid(
       const isLid = smoothstep(0.9, 0.1, (upper(x + 0.5) - y - 0.5) / opening);
       const light = Math.max(
         before,
-        mix(before, Math.min(MIN_LID_LUMA * luma, socket), 0.6 * isLid),
+        mix(before, Math.min(MIN_LID_LUMA * skin.luma, socket), 0.6 * isLid),
       );
-      const depth =
-        saturation(lid.data[i * 3]!, lid.data[i * 3 + 1]!, lid.data[i * 3 + 2]!) /
-        Math.max(0.02, full);
-      const hue = clamp(3 * Math.max(1 - depth, depth - ORANGE), 0, 0.85);
+      const own = saturation(lid.data[i * 3]!, lid.data[i * 3 + 1]!, lid.data[i * 3 + 2]!);
+      const inShade = smoothstep(IN_LIGHT[1], IN_LIGHT[0], light / skin.luma);
+      const lacks = (1 - own / skin.saturation) * inShade;
+      const exceeds = own / warmest - ORANGE;
+      const hue = clamp(3 * Math.max(lacks, exceeds), 0, 0.85);
       for (let c = 0; c < 3; c++) {
         const toned = mix(
           (lid.data[i * 3 + c]! * light) / Math.max(1, before),
-          (tone[c]! * light) / luma,
+          (skin.rgb[c]! * light) / skin.luma,
           hue,
         );
         lid.data[i * 3 + c] = clamp(mix(lid.data[i * 3 + c]!, toned, inside) + 0.5, 0, 255);
       }
     }
   }
+}
+
+/** @returns the median of each channel of the pixels, with its luma and saturation, which are not 0 */
+function medianColour(image: RgbImage, pixels: readonly number[]) {
+  const channel = (c: number): number => median(pixels.map((i) => image.data[i * 3 + c]!));
+  const rgb = [channel(0), channel(1), channel(2)] as const;
+  return {
+    rgb,
+    luma: Math.max(1, lumaOf(...rgb)),
+    saturation: Math.max(0.02, saturation(...rgb)),
+  };
 }
 
 const saturation = (r: number, g: number, b: number): number =>
