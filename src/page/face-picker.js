@@ -1,6 +1,7 @@
 // The list of faces: chooses one, or creates a new one from a portrait.
 // @ts-check
 import { request } from './client.js';
+import { FacePictures } from './face-pictures.js';
 import { errorMessage, warningMessage } from './messages.js';
 import { PortraitDialog } from './portrait-dialog.js';
 
@@ -16,8 +17,9 @@ const POLL_MS = 400;
 export class FacePicker {
   /** @type {Face[]} */
   faces = [];
-  /** @type {Map<string, string>} face id → object URL of its picture */
-  #thumbnails = new Map();
+  #pictures = new FacePictures((id) => this.#show(id));
+  /** Fetches the pictures of the faces that are in sight. @type {IntersectionObserver} */
+  #sight;
   /** @type {Map<string, Blob>} face id → the photo that it was made from, in this tab */
   #photos = new Map();
   #list;
@@ -42,6 +44,10 @@ export class FacePicker {
     rename?.addEventListener('click', () => void this.#rename());
     remove?.addEventListener('click', () => void this.#delete());
     this.#onChange = onChange;
+    this.#sight = new IntersectionObserver((entries) => this.#see(entries), {
+      root: list,
+      rootMargin: '100px 0px',
+    });
     input.addEventListener('change', () => {
       const file = input.files?.[0];
       input.value = '';
@@ -74,18 +80,17 @@ export class FacePicker {
 
   /** The URL of the picture of the chosen face; '' when there is none. */
   get poster() {
-    return this.chosen ? (this.#thumbnails.get(this.chosen.id) ?? '') : '';
+    return this.chosen ? (this.#pictures.urlOf(this.chosen.id) ?? '') : '';
   }
 
-  /** Fetches the faces and their pictures. @param {string} apiKey */
+  /** Fetches the faces; their pictures come later. @param {string} apiKey */
   async load(apiKey) {
     this.#apiKey = apiKey;
+    this.#pictures.apiKey = apiKey;
     /** @type {Face[]} */
     const all = await request('/faces', { apiKey });
     this.faces = all.filter(({ status = 'completed' }) => status === 'completed');
     this.#draw();
-    this.#onChange();
-    await Promise.all(this.faces.map((face) => this.#loadThumbnail(face)));
     this.#onChange();
   }
 
@@ -97,7 +102,7 @@ export class FacePicker {
   /** Offers the photo of the chosen face again, for another size, framing or background. */
   async #changePicture() {
     const face = this.chosen;
-    const photo = face && (this.#photos.get(face.id) ?? (await this.#preview(face)));
+    const photo = face && (this.#photos.get(face.id) ?? (await this.#pictures.fetch(face)));
     if (photo) {
       const { name, size, framing, background } = face;
       await this.#open(photo, { name, size, framing, background });
@@ -167,6 +172,9 @@ export class FacePicker {
   /** The name and the buttons of a face of one's own. */
   #showOwn() {
     const face = this.chosen;
+    if (face) {
+      this.#pictures.want(face, true);
+    }
     this.#own.hidden = !face?.owner_id;
     this.#name.value = face?.name ?? '';
   }
@@ -223,9 +231,11 @@ export class FacePicker {
     add.className = 'face add';
     add.append(thumb('+'), label('New face'));
     add.addEventListener('click', () => this.#input.click());
+    this.#sight.disconnect();
     this.#list.replaceChildren(...items, add);
-    for (const face of this.faces) {
+    for (const [n, face] of this.faces.entries()) {
       this.#show(face.id);
+      this.#sight.observe(/** @type {HTMLElement} */ (items[n]));
     }
     this.#showOwn();
     if (hadFocus) {
@@ -233,36 +243,27 @@ export class FacePicker {
     }
   }
 
-  /** @param {Face} face */
-  async #loadThumbnail(face) {
-    if (this.#thumbnails.has(face.id)) {
-      return;
-    }
-    const picture = await this.#preview(face);
-    if (picture) {
-      this.#thumbnails.set(face.id, URL.createObjectURL(picture));
-      this.#show(face.id);
-    }
-  }
-
-  /** The picture of a face at rest; null: keep the initial letter. @param {Face} face */
-  async #preview({ thumbnail_url: address }) {
-    try {
-      const response = await fetch(address ?? '', {
-        headers: { 'x-service-api-key': this.#apiKey },
-      });
-      return address && response.ok ? await response.blob() : null;
-    } catch {
-      return null;
+  /** Wants the pictures of faces that come into sight. @param {IntersectionObserverEntry[]} entries */
+  #see(entries) {
+    for (const { target, isIntersecting } of entries) {
+      const face = this.faces.find(({ id }) => id === target.getAttribute('data-id'));
+      if (face && isIntersecting) {
+        this.#pictures.want(face);
+      } else if (face && face !== this.chosen) {
+        this.#pictures.unwant(face.id);
+      }
     }
   }
 
   /** @param {string} id */
   #show(id) {
-    const url = this.#thumbnails.get(id);
+    const url = this.#pictures.urlOf(id);
     const place = this.#list.querySelector(`[data-id="${CSS.escape(id)}"] .thumb`);
     if (!url || !place) {
       return;
+    }
+    if (id === this.chosen?.id) {
+      this.#onChange(); // the poster
     }
     const image = new Image();
     image.className = 'thumb';
