@@ -20,7 +20,6 @@ const MAX_TEXT_BYTES = 64 * 1024;
 const SLICE_BYTES = 1024 * 1024;
 /** Blanks that may follow a boundary on its line (RFC 2046 calls them transport padding). */
 const MAX_PADDING_BYTES = 128;
-
 const LINE_END = '\r\n';
 const CR = 0x0d;
 const DASH = 0x2d;
@@ -33,8 +32,9 @@ export function boundaryOf(contentType: string): string | undefined {
 
 /**
  * Parses the parts by field name. A part with a file name or a content type is a file, another one
- * is text. The last part of a repeated name wins; a part without a name is ignored.
- * @throws ValidationError when the body is not a valid form or has more than MAX_PARTS parts
+ * is text. A part without a name is ignored.
+ * @throws ValidationError when the body is not a valid form, has more than MAX_PARTS parts, or two of
+ * the same name
  */
 export async function parseMultipart(
   bytes: Buffer,
@@ -65,6 +65,9 @@ export async function parseMultipart(
     const end = await delimiters.next(body - LINE_END.length);
     const header = parseHeader(bytes.toString('utf8', head, headEnd));
     if (header.name !== undefined) {
+      if (fields.has(header.name)) {
+        throw repeated(header.name);
+      }
       fields.set(header.name, await valueOf(header, bytes.subarray(body, Math.max(body, end))));
     }
     at = end + LINE_END.length;
@@ -209,3 +212,13 @@ function parametersOf(header: string): Map<string, string> {
 
 const invalid = (msg: string): ValidationError =>
   new ValidationError([{ loc: ['body'], msg, type: 'multipart_invalid' }]);
+
+/** No field of the interface takes several values: which of two was meant cannot be told. */
+const repeated = (name: string): ValidationError =>
+  new ValidationError([
+    {
+      loc: ['body', name],
+      msg: 'The form has more than one part of this name. Send only one',
+      type: 'multipart_invalid',
+    },
+  ]);

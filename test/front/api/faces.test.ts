@@ -219,6 +219,24 @@ test('a face as a resource: made, read, renamed and deleted, by its owner alone'
   assert.equal((await server.call(address)).status, 404);
 });
 
+test('a form with two portraits is refused, as one with any part twice', async () => {
+  const portrait = await readFile(path.join(ROOT, 'models/faces/ava.webp'));
+  const twice = async (target: string, field: string): Promise<void> => {
+    const form = new FormData();
+    form.set('name', 'First name');
+    form.set('image', new File([Buffer.from(portrait)], 'me.webp'));
+    form.append(field, field === 'image' ? new File([Buffer.from(portrait)], 'b.webp') : 'b');
+    const refused = await server.call(target, { method: 'POST', body: form });
+    assert.equal(refused.status, 422, `${target} with two parts '${field}'`);
+    const { detail } = (await jsonOf(refused)) as { detail: { loc: string[]; msg: string }[] };
+    assert.deepEqual(detail[0]?.loc, ['body', field]);
+    assert.match(detail[0].msg, /more than one part of this name/);
+  };
+  await twice('/faces', 'image');
+  await twice('/faces', 'name');
+  await twice('/faces/legacy', 'image');
+});
+
 test('an upload that is no form with a file is told what it lacks', async () => {
   for (const target of ['/faces', '/faces/legacy']) {
     const send = async (type: string, body: string): Promise<Response> =>
