@@ -103,6 +103,31 @@ test('refuses damaged files', async () => {
   }
 });
 
+test('refuses a JPEG with damaged scans; one that lacks its end marker only is whole', async () => {
+  const whole = await portrait().jpeg().toBuffer();
+  const { data } = await decodeImage(whole);
+  for (const progressive of [false, true]) {
+    const file = await portrait().jpeg({ progressive }).toBuffer();
+    const middle = Math.floor(file.length / 2);
+    const overwritten = Buffer.from(file).fill(0xff, middle, middle + 3000);
+    await assert.rejects(decodeImage(overwritten), refused('IMAGE_DAMAGED'));
+    const gap = Buffer.concat([file.subarray(0, middle), file.subarray(middle + 3000)]);
+    await assert.rejects(decodeImage(gap), refused('IMAGE_DAMAGED'));
+    await assert.rejects(decodeImage(file.subarray(0, -20)), refused('IMAGE_DAMAGED'));
+    assert.equal((await decodeImage(file.subarray(0, -2))).width, 1024);
+  }
+  assert.deepEqual((await decodeImage(whole.subarray(0, -2))).data, data);
+  // What cameras and editors leave in files that every program shows.
+  const frame = whole.indexOf(Buffer.from([0xff, 0xc0]));
+  const padded = Buffer.concat([whole.subarray(0, frame), Buffer.alloc(7), whole.subarray(frame)]);
+  const trailed = Buffer.concat([whole, Buffer.from('SEFT, a trailer')]);
+  const adobe = Buffer.from('\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\x07', 'latin1');
+  const edited = Buffer.concat([whole.subarray(0, 2), adobe, whole.subarray(2)]);
+  for (const file of [padded, trailed, edited]) {
+    assert.deepEqual((await decodeImage(file)).data, data);
+  }
+});
+
 test('refuses too many pixels before decoding them, and too few', async () => {
   const bomb = await plain(10_000, 10_000).png({ compressionLevel: 9 }).toBuffer();
   assert.ok(bomb.length < 1 << 20);

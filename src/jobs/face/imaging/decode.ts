@@ -1,6 +1,6 @@
 // Decodes an uploaded image to upright sRGB pixels of bounded size. Accepts JPEG, PNG and WebP
 // only.
-import sharp from 'sharp';
+import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import { FaceError } from '../face-error.ts';
 import type { RgbImage } from './image.ts';
 
@@ -18,6 +18,16 @@ const WORKING_SIDE = 3072;
 const MIN_SIDE = 128;
 /** Background of transparent pixels: the light grey of a studio wall. */
 const BACKDROP = { r: 200, g: 202, b: 206 };
+/** The end marker of a JPEG (EOI). */
+const JPEG_END = Buffer.from([0xff, 0xd9]);
+/**
+ * What libjpeg says of scans that it could not read, or that ended early: it goes on all the same,
+ * with grey or shifted blocks. Its other warnings concern headers, and a few bytes between segments.
+ */
+const DAMAGED_SCAN =
+  /premature end|bad (?:huffman|arithmetic) code|instead of RST|\d{3} extraneous .* 0x(?:c4|d9|da)/i;
+/** What sharp says of a picture beyond its limits of pixels and time. */
+const TOO_LARGE = /pixel limit|too large|timeout/i;
 /** Time limit: a crafted file with thousands of progressive scans decodes for minutes. */
 const DECODE_SECONDS = 20;
 
@@ -73,12 +83,7 @@ export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
       `The image file is larger than ${MAX_IMAGE_BYTES >> 20} MiB. Scale the picture down.`,
     );
   }
-  const input = sharp(bytes, {
-    failOn: 'error',
-    limitInputPixels: MAX_IMAGE_PIXELS,
-    sequentialRead: true,
-    pages: 1,
-  });
+  const input = open(bytes);
   const { format, width, height } = await input.metadata().catch(refuse);
   if (format !== expected) {
     throw new FaceError('NOT_AN_IMAGE');
@@ -89,7 +94,22 @@ export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
   if (Math.min(width, height) < MIN_SIDE) {
     throw new FaceError('IMAGE_TOO_SMALL');
   }
-  const { data, info } = await input
+  const { data, info } = await (format === 'jpeg' ? pixelsOfJpeg(bytes) : pixels(input)).catch(
+    refuse,
+  );
+  return {
+    width: info.width,
+    height: info.height,
+    data: info.channels === 3 ? data : greyToRgb(data),
+  };
+}
+
+const open = (bytes: Uint8Array, failOn: 'error' | 'warning' = 'error'): Sharp =>
+  sharp(bytes, { failOn, limitInputPixels: MAX_IMAGE_PIXELS, sequentialRead: true, pages: 1 });
+
+/** The upright pixels, 8 bits a channel. */
+const pixels = (input: Sharp): Promise<{ data: Buffer; info: OutputInfo }> =>
+  input
     .autoOrient()
     .resize({
       width: WORKING_SIDE,
@@ -103,13 +123,23 @@ export async function decodeImage(bytes: Uint8Array): Promise<RgbImage> {
     .removeAlpha()
     .raw({ depth: 'uchar' })
     .timeout({ seconds: DECODE_SECONDS })
-    .toBuffer({ resolveWithObject: true })
-    .catch(refuse);
-  return {
-    width: info.width,
-    height: info.height,
-    data: info.channels === 3 ? data : greyToRgb(data),
-  };
+    .toBuffer({ resolveWithObject: true });
+
+/**
+ * The pixels of a JPEG whose scans are whole. A missing end marker is added: whether scans lack
+ * something, the decoder tells.
+ */
+async function pixelsOfJpeg(file: Uint8Array): ReturnType<typeof pixels> {
+  const hasEnd = JPEG_END.equals(file.subarray(-JPEG_END.length));
+  const bytes = hasEnd ? file : Buffer.concat([file, JPEG_END]);
+  try {
+    return await pixels(open(bytes, 'warning'));
+  } catch (error) {
+    if (DAMAGED_SCAN.test(String(error)) || TOO_LARGE.test(String(error))) {
+      throw error;
+    }
+    return await pixels(open(bytes));
+  }
 }
 
 /**
@@ -130,7 +160,7 @@ function sniff(bytes: Uint8Array): string {
 /** Maps an error of the decoder to a FaceError. */
 function refuse(error: unknown): never {
   const text = error instanceof Error ? error.message : String(error);
-  if (/pixel limit|too large|timeout/i.test(text)) {
+  if (TOO_LARGE.test(text)) {
     throw new FaceError('IMAGE_TOO_LARGE');
   }
   throw new FaceError('IMAGE_DAMAGED');
