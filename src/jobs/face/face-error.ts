@@ -7,7 +7,7 @@ export const FACE_ERRORS = {
   UNSUPPORTED_FORMAT:
     'This image format is not supported. Save the picture as JPEG, PNG or WebP and upload that.',
   IMAGE_DAMAGED: 'The image file is damaged or incomplete. Export or download it again and retry.',
-  IMAGE_TOO_LARGE: 'The image has too many pixels. Scale it down to at most 50 megapixels.',
+  IMAGE_TOO_LARGE: 'The image has too many pixels. Scale it down to at most 52 megapixels.',
   IMAGE_TOO_SMALL:
     'The image is too small. Use one that is at least 128 pixels on its shorter side.',
   NO_FACE:

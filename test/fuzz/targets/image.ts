@@ -25,7 +25,7 @@ function mendPng(data: Buffer): void {
 
 export const target: FuzzTarget = {
   maxBytes: 16 * 1024,
-  // A few bytes can stand for fifty megapixels, which are decoded in less than a second.
+  // A few bytes can stand for 52 megapixels, which are decoded in less than a second.
   budget: { leastMs: 4000, per64KiBMs: 4000 },
   words: [
     '\xff\xd8\xff',

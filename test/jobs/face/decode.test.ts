@@ -137,6 +137,17 @@ test('refuses too many pixels before decoding them, and too few', async () => {
   assert.ok(isWithin(processorMs() - startMs, 500), 'decoded it all the same?');
   assert.ok(process.memoryUsage().rss - memory < 100 << 20);
   await assert.rejects(
+    decodeImage(await plain(8200, 6400).png().toBuffer()), // 52.5 megapixels
+    refused('IMAGE_TOO_LARGE'),
+  );
+  // The largest pictures of phones and of a camera that are sold with 50 megapixels.
+  for (const [width, height] of [
+    [8192, 6144],
+    [8256, 6192],
+  ] as const) {
+    assert.equal((await decodeImage(await plain(width, height).jpeg().toBuffer())).width, 3072);
+  }
+  await assert.rejects(
     decodeImage(await plain(90, 400).png().toBuffer()),
     refused('IMAGE_TOO_SMALL'),
   );
