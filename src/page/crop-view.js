@@ -4,6 +4,8 @@
 
 /** Longest side of the crop that is sent, pixels: a face takes 1280 at most. */
 const MAX_SIDE = 3072;
+/** What the server takes as it is: formats, bytes, pixels. Anything else is sent as a JPEG. */
+const TAKEN = { types: ['image/jpeg', 'image/png', 'image/webp'], bytes: 32 << 20, pixels: 52e6 };
 /** A frame is never zoomed to fewer pixels of the photo than this on its shorter side. */
 const LEAST_SIDE = 160;
 /** CSS pixels around the frame that show what is cut off. */
@@ -70,7 +72,7 @@ export class CropView {
   }
 
   /**
-   * Shows a photo: its middle, or the top of one that is higher than the frame.
+   * Shows a photo, the whole of it: the server finds the face, wherever it is.
    * @param {ImageBitmap} photo
    */
   show(photo) {
@@ -81,7 +83,11 @@ export class CropView {
 
   /** Width by height. @param {number} aspect */
   set aspect(aspect) {
+    const isWhole = this.#zoom <= this.zoomRange.least;
     this.#aspect = aspect;
+    if (isWhole) {
+      this.#zoom = this.zoomRange.least;
+    }
     this.#change();
   }
 
@@ -127,11 +133,18 @@ export class CropView {
     return `Shows ${percent(across / width)} % of the width, ${from}.`;
   }
 
-  /** The crop as a file; the photo as it is, where nothing was cut off. @param {Blob} whole */
+  /**
+   * The crop as a file; the photo as it is, where nothing was cut off and the server takes it.
+   * @param {Blob} whole
+   */
   async cut(whole) {
     const photo = this.#photo;
     const { x, y, width, height } = this.region;
-    if (!photo || (width === photo.width && height === photo.height)) {
+    const isTaken =
+      TAKEN.types.includes(whole.type) &&
+      whole.size <= TAKEN.bytes &&
+      width * height <= TAKEN.pixels;
+    if (!photo || (isTaken && width === photo.width && height === photo.height)) {
       return whole;
     }
     const scale = Math.min(1, MAX_SIDE / Math.max(width, height));
@@ -159,9 +172,7 @@ export class CropView {
   }
 
   #reset() {
-    const { width, height } = this.#photo ?? { width: 1, height: 1 };
-    this.#zoom = 1;
-    this.#at = { x: width / 2, y: Math.min(height, width / this.#aspect) / 2 };
+    this.#zoom = this.zoomRange.least; // in the middle, see #change
     this.#change();
   }
 

@@ -7,7 +7,9 @@ import { errorMessage } from './messages.js';
 /** @typedef {{ name: string, size: string, framing: string, background: string }} Look */
 /** @typedef {(image: Blob, look: Look, say: (text: string) => void) => Promise<void>} MakeFace */
 
-const CANNOT_READ = 'This browser cannot read that file as a picture. Choose a JPEG, PNG or WebP.';
+const CANNOT_READ =
+  'This browser cannot read that file as a picture. Choose a JPEG, PNG or WebP of at most 52 ' +
+  'megapixels.';
 
 /** A dialog: `open` shows it with a photo. */
 export class PortraitDialog {

@@ -250,13 +250,23 @@ test('a photo is cropped by keys, mouse and fingers: the face beside is left out
   const crop = `${DIALOG} canvas`;
   await ((await page.$('#portrait')) as ElementHandle<any>).uploadFile(two);
   await page.waitForSelector(`${DIALOG}[open]`);
-  await textBecomes(page, `${DIALOG} .where`, /47 % of the width, from 27 % of the left/);
+  await textBecomes(page, `${DIALOG} .where`, /100 % of the width/);
+  await page.select(`${DIALOG} [name=size]`, '1024x576');
+  await textBecomes(page, `${DIALOG} .where`, /100 % of the width/);
+  await page.select(`${DIALOG} [name=size]`, '512x512');
   await page.focus(crop);
   for (let n = 0; n < 20; n++) {
-    await page.keyboard.press('-');
+    await page.keyboard.press('+');
   }
-  await textBecomes(page, `${DIALOG} .where`, /100 % of the width/);
+  await textBecomes(page, `${DIALOG} .where`, /Shows [1-3]?\d % of the width/);
   await page.keyboard.press('0');
+  await textBecomes(page, `${DIALOG} .where`, /100 % of the width, from 0 % of the left/);
+  // The largest square inside the photo.
+  await page.$eval(`${DIALOG} [name=zoom]`, (slider: any) => {
+    slider.value = '0';
+    slider.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await textBecomes(page, `${DIALOG} .where`, /47 % of the width, from 27 % of the left/);
   for (let n = 0; n < 20; n++) {
     await page.keyboard.press('ArrowLeft');
   }
