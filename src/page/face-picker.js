@@ -140,9 +140,11 @@ export class FacePicker {
       await new Promise((resolve) => {
         setTimeout(resolve, POLL_MS);
       });
-      face = await request(`/faces/${encodeURIComponent(face.id)}`, { apiKey: this.#apiKey });
+      face = await this.#request(face);
     }
     if (face.status !== 'completed') {
+      // Nobody else has to be told why: it would only take a place in the list.
+      void this.#request(face, { method: 'DELETE' }).catch(() => undefined);
       throw new Error(
         face.error ??
           'The face could not be created. Try a sharper portrait that looks straight at the camera.',
@@ -185,6 +187,12 @@ export class FacePicker {
 
   async #rename() {
     const name = this.#name.value.trim();
+    if (name === '') {
+      this.#say('Enter a name for the face first.', true);
+      this.#name.value = this.chosen?.name ?? '';
+      this.#name.select();
+      return;
+    }
     await this.#change({ method: 'PATCH', json: { name } }, `It is called ${name} now.`);
   }
 
@@ -194,6 +202,11 @@ export class FacePicker {
     }
   }
 
+  /** @param {{ id: string }} face @param {{ method?: string, json?: object }} [options] */
+  #request({ id }, options) {
+    return request(`/faces/${encodeURIComponent(id)}`, { apiKey: this.#apiKey, ...options });
+  }
+
   /** @param {{ method: string, json?: object }} change @param {string} done */
   async #change(change, done) {
     const face = this.chosen;
@@ -201,7 +214,7 @@ export class FacePicker {
       return;
     }
     try {
-      await request(`/faces/${encodeURIComponent(face.id)}`, { apiKey: this.#apiKey, ...change });
+      await this.#request(face, change);
       await this.load(this.#apiKey);
       this.#say(done);
     } catch (error) {

@@ -58,15 +58,14 @@ export function startSpeechPanel(app) {
   }
 
   /**
-   * Sends an audio file as speech; connects first when there is no session.
+   * Sends an audio file as speech. Connects when there is no session, once the file is decoded: one
+   * that cannot be would begin a session for nothing.
    * @param {ArrayBuffer | Promise<ArrayBuffer>} file
    */
   async function speakFile(file) {
     try {
-      const [pcm] = await Promise.all([
-        Promise.resolve(file).then(decodeSpeech),
-        app.session()?.started() ?? app.connect(),
-      ]);
+      const pcm = await decodeSpeech(await file);
+      await (app.session()?.started() ?? app.connect());
       speak(pcm);
     } catch (error) {
       say(errorMessage(error), true);

@@ -9,6 +9,7 @@ import { startBrowser, type TestBrowser } from '../harness/browser.ts';
 import { DESK, openDemo, textBecomes } from '../harness/demo-page.ts';
 import { ROOT, startServer, type TestServer } from '../harness/server.ts';
 import { OUT } from '../harness/speech.ts';
+import { until } from '../harness/until.ts';
 
 let server: TestServer;
 let browser: TestBrowser;
@@ -114,6 +115,27 @@ test('a photo is sent whole as it is: a face at its side is found', async () => 
   await send(page, wide);
   await textBecomes(page, '#face-status', /Ready after/, 40_000);
   assert.equal(await page.evaluate('sent'), (await readFile(wide)).length);
+  await page.close();
+});
+
+test('an empty name is refused, and a portrait that fails leaves no face', async () => {
+  const page = await openDemo(browser, server);
+  const name = await page.$eval('#own-name', (input: any) => {
+    const { value } = input;
+    input.value = ' ';
+    return value as string;
+  });
+  await page.click('#rename-face');
+  await textBecomes(page, '#face-status', /Enter a name/);
+  assert.equal(await page.$eval('#own-name', (input: any) => input.value), name);
+  const wall = sharp({ create: { width: 400, height: 400, channels: 3, background: '#9db' } });
+  await send(page, await written('wall.png', wall));
+  await textBecomes(page, `${DIALOG} .status`, /No face was found/);
+  await until(async () => {
+    const headers = { 'x-service-api-key': server.apiKey };
+    const faces = await (await fetch(`${server.url}/faces`, { headers })).json();
+    return !(faces as { status: string }[]).some(({ status }) => status === 'failed');
+  }, 10_000);
   await page.close();
 });
 

@@ -47,11 +47,12 @@ test(
   async () => {
     const page = await openDemo(browser, server);
     const picker = (await page.$('#file')) as ElementHandle<any>;
+    await picker.uploadFile(path.join(ROOT, 'package.json'));
+    await textBecomes(page, '#speak-status', /cannot read that file as audio/);
+    assert.equal(await page.$eval('#player', (player: any) => player.dataset.state), 'none');
     await picker.uploadFile(MUSIC_RATE_WAV);
     await inState(page, 'speaking');
     await textBecomes(page, '#speak-status', /s of speech sent/);
-    await picker.uploadFile(path.join(ROOT, 'package.json'));
-    await textBecomes(page, '#speak-status', /cannot read that file as audio/);
     await page.click('#disconnect');
     await page.close();
   },

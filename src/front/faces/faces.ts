@@ -152,7 +152,8 @@ export class Faces {
   }
 
   /**
-   * Stores the picture and queues the creation of its face.
+   * Stores the picture and queues the creation of its face. At the owner's limit the oldest one that
+   * failed makes room.
    * @throws ServiceError QUEUE_FULL; CONFLICT at the owner's limit
    */
   async create(
@@ -162,7 +163,10 @@ export class Faces {
     look: FaceLook = DEFAULT_LOOK,
   ): Promise<FaceRecord> {
     const { records, blobs, queue } = this.#options;
-    if ((await records.count(ownerId)) >= MAX_FACES_PER_OWNER) {
+    if (
+      (await records.count(ownerId)) >= MAX_FACES_PER_OWNER &&
+      !(await this.#deleteFailed(ownerId))
+    ) {
       throw new ServiceError(
         'CONFLICT',
         `You have ${MAX_FACES_PER_OWNER} faces, which is the limit. Delete one first.`,
@@ -249,6 +253,13 @@ export class Faces {
     // While the storage is away, the face is gone all the same: its files follow later.
     await this.#options.blobs.delete(folderKey(faceId)).catch(whileAway(undefined));
     return true;
+  }
+
+  /** Deletes the oldest face of an owner that failed. @returns false when none did */
+  async #deleteFailed(ownerId: string): Promise<boolean> {
+    const own = await this.#options.records.list(ownerId);
+    const oldest = own.findLast(({ status }) => status === 'failed');
+    return oldest !== undefined && (await this.delete(ownerId, oldest.id));
   }
 
   /** A JPEG of the face at rest; undefined while there is none. */

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
+import { FaceRecords } from '../../../src/front/faces/face-records.ts';
+import { DEFAULT_LOOK } from '../../../src/media/face-look.ts';
 import { sleep } from '../../../src/base/time.ts';
 import { patience } from '../../harness/machine.ts';
 import { jsonOf, startFrontOfTwo, type TestFront } from '../harness.ts';
@@ -217,6 +219,34 @@ test('a face as a resource: made, read, renamed and deleted, by its owner alone'
 
   assert.equal((await server.call(address, { method: 'DELETE' })).status, 204);
   assert.equal((await server.call(address)).status, 404);
+});
+
+test('at the limit of faces the oldest that failed makes room, and no other', async () => {
+  const { store } = server.store;
+  const records = new FaceRecords(store);
+  const ownerId = 'owner-1';
+  const failed: string[] = [];
+  for (let n = await records.count(ownerId); n < 1000; n++) {
+    const { id } = await records.create(ownerId, `face ${n}`, DEFAULT_LOOK);
+    const hasFailed = n === 990 || n === 995;
+    await records.update(id, { status: hasFailed ? 'failed' : 'completed' });
+    if (hasFailed) {
+      failed.push(id);
+    }
+  }
+  const portrait = await readFile(path.join(ROOT, 'models/faces/ava.webp'));
+  for (const id of [...failed, undefined]) {
+    // Those that failed in other tests go first.
+    while (id !== undefined && (await server.call(`/faces/${id}`)).status === 200) {
+      assert.equal((await upload(portrait)).status, 200);
+    }
+  }
+  assert.equal(await records.count(ownerId), 1000);
+  const refused = await upload(portrait);
+  assert.deepEqual([refused.status, (await jsonOf(refused))['code']], [409, 'CONFLICT']);
+  for (const { id } of await records.list(ownerId)) {
+    await server.call(`/faces/${id}`, { method: 'DELETE' });
+  }
 });
 
 test('a form with two portraits is refused, as one with any part twice', async () => {
