@@ -42,6 +42,35 @@ async function underLight(id: string, gain: number, noise = 0): Promise<Buffer> 
     .toBuffer();
 }
 
+test('an edge through the side of a face may cut its cheek, not its eye', async () => {
+  const landmarker = await FaceLandmarker.load();
+  const cutAt = async (id: string, left: number): Promise<string> => {
+    const cut = portrait(id).extract({ left, top: 0, width: 1024 - left, height: 1024 });
+    const image = await decodeImage(await cut.png().toBuffer());
+    try {
+      chooseFace(await landmarker.find(new Pyramid(image)), image);
+      return 'taken';
+    } catch (error) {
+      assert.ok(error instanceof FaceError, String(error));
+      return error.code;
+    }
+  };
+  for (const id of ['ava', 'mei', 'noah', 'samuel']) {
+    const [face] = await landmarker.find(new Pyramid(await decodeImage(portraitOf(id))));
+    const across = (index: number): number => face!.points[index * 3]!;
+    const edge = across(LEFT_SIDE);
+    const eye = across(LEFT_EYE.outer);
+    assert.ok(edge < eye, 'the left side is that of the picture');
+    assert.equal(await cutAt(id, Math.round(edge)), 'taken', `${id} at the edge of the face`);
+    const cheek = Math.round(edge + 0.5 * (eye - edge));
+    assert.equal(await cutAt(id, cheek), 'taken', `${id} through the cheek`);
+    for (const share of [0, 0.3, 0.6]) {
+      const at = Math.round(eye + share * (across(LEFT_EYE.inner) - eye));
+      assert.equal(await cutAt(id, at), 'FACE_CUT_OFF', `${id}, ${share} of the eye cut off`);
+    }
+  }
+});
+
 test('a picture that lies on its side or upside down is turned, with a warning', async () => {
   for (const [id, degrees] of [
     ['samuel', 180],
