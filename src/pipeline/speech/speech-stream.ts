@@ -40,7 +40,7 @@ const TAIL_MS = 500;
  * late.
  */
 const SAME_UTTERANCE_MS = 300;
-/** What was cut off fades out in this time. */
+/** What was cut off or ran dry fades out in this time, and late audio fades in. */
 const FADE_MS = 5;
 /** The fields tell the state after the last `prepareFrame`. */
 export class SpeechStream {
@@ -84,6 +84,8 @@ export class SpeechStream {
   #fadeEnd = 0;
   #step = 0;
   #isRebuffering = false;
+  /** The last sample before `fed` is the source's. */
+  #endsInSpeech = false;
   #mustForget = false;
 
   constructor(source: SpeechSource, lookaheadMs: number) {
@@ -256,9 +258,33 @@ export class SpeechStream {
     for (let i = 0; i < count; i++) {
       this.#ring[(start + i) % RING] = pcm[i]!;
     }
+    if (wasShort && got > 0) {
+      this.#ramp(this.#fed, 1);
+    }
+    if (got < wanted && (got > 0 || this.#endsInSpeech)) {
+      this.#ramp(this.#fed + padding + got - 1, -1);
+    }
+    this.#endsInSpeech = got === wanted;
     this.stepSamples[slot] = count;
     this.#fed += count;
     this.#step++;
+  }
+
+  /**
+   * Softens an edge of speech for the listener, so that it does not click: a source that runs dry
+   * stops anywhere in a wave. Only what was not played yet changes.
+   * @param edge the place of the first or last sample of speech
+   * @param inwards the direction from there into the speech
+   */
+  #ramp(edge: number, inwards: 1 | -1): void {
+    const length = this.#fade.length + 1;
+    for (let i = 1; i < length; i++) {
+      const place = edge + inwards * (i - 1);
+      if (place >= this.#played) {
+        const at = place % RING;
+        this.#ring[at] = Math.round((this.#ring[at]! * i) / length);
+      }
+    }
   }
 
   /** @param wasShort the source ran empty within the step before */
@@ -318,6 +344,7 @@ export class SpeechStream {
       this.#fade[this.#fade.length - count + i] = faded;
     }
     this.#fed = this.#fadeEnd = this.#played + count;
+    this.#endsInSpeech = false;
     // One and a half frames before rest: long enough for the next packet to contain the fade.
     this.starvedMs = TAIL_MS - 1.5 * FRAME_MS;
     this.inaudibleMs = Infinity;
