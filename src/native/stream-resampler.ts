@@ -71,14 +71,30 @@ export class StreamResampler {
   }
 }
 
+/**
+ * Channels whose mean has less than this share of their power are in antiphase: one of them alone is
+ * the speech. So is what a balanced line gives whose wires are swapped.
+ */
+const ANTIPHASE = 0.01;
+
 /** @returns the mean of the channels: `samples` itself where there is one */
 export function mixToMono(samples: Int16Array, channels: 1 | 2): Int16Array {
   if (channels === 1) {
     return samples;
   }
   const mono = new Int16Array(samples.length / 2);
+  let [power, mixed] = [0, 0];
   for (let i = 0; i < mono.length; i++) {
-    mono[i] = (samples[2 * i]! + samples[2 * i + 1]!) >> 1;
+    const [left, right] = [samples[2 * i]!, samples[2 * i + 1]!];
+    const mean = (left + right) >> 1;
+    mono[i] = mean;
+    power += left * left + right * right;
+    mixed += 2 * mean * mean;
+  }
+  if (mixed < ANTIPHASE * power) {
+    for (let i = 0; i < mono.length; i++) {
+      mono[i] = samples[2 * i]!;
+    }
   }
   return mono;
 }

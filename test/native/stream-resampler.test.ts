@@ -41,3 +41,31 @@ test('stereo is mixed to its mean; mono is passed on', () => {
   assert.deepEqual([...mixToMono(samples, 2)], [2000, -32_768]);
   assert.equal(mixToMono(samples, 1), samples);
 });
+
+test('channels in antiphase are not silent in mono', () => {
+  const wave = (i: number): number => Math.round(8000 * Math.sin(i / 9));
+  const stereo = (right: (i: number) => number): Int16Array =>
+    Int16Array.from({ length: 640 }, (_, i) => (i % 2 === 0 ? wave : right)(i >> 1));
+  const left = Int16Array.from({ length: 320 }, (_, i) => wave(i));
+  assert.deepEqual(
+    mixToMono(
+      stereo((i) => -wave(i)),
+      2,
+    ),
+    left,
+  );
+  assert.deepEqual(
+    mixToMono(
+      stereo((i) => Math.round(-0.9 * wave(i))),
+      2,
+    ),
+    left,
+  );
+  assert.deepEqual(mixToMono(stereo(wave), 2), left);
+  const apart = mixToMono(
+    stereo((i) => wave(i + 14)),
+    2,
+  );
+  assert.equal(apart[100], (wave(100) + wave(114)) >> 1, 'other stereo is mixed');
+  assert.ok(mixToMono(new Int16Array(640), 2).every((value) => value === 0));
+});
