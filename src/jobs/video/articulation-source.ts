@@ -1,16 +1,13 @@
 // Articulation for a static video: runs features and speech model over the soundtrack, ahead of the
 // picture by the look-ahead of the model.
+import { isAudible } from '../../media/audio-level.ts';
 import { FPS, FRAME_MS, SPEECH_RATE, speechSamplesInStep } from '../../media/timeline.ts';
 import { native, type MelFrontEnd } from '../../native/addon.ts';
 import { ArticulationTrack } from '../../pipeline/features/articulation-track.ts';
 import type { SpeechModel, ModelState } from '../../pipeline/inference/speech-model.ts';
 import type { Soundtrack } from './soundtrack.ts';
 
-/**
- * As in the live path: a sample above AUDIBLE_PEAK (of 32768) is speech to the idle motion, and
- * speech ends after INAUDIBLE_FRAMES quiet frames.
- */
-const AUDIBLE_PEAK = 128;
+/** As in the live path: speech ends after so many quiet frames. */
 const INAUDIBLE_FRAMES = Math.round(1200 / FRAME_MS);
 
 /**
@@ -76,11 +73,7 @@ export class ArticulationSource {
     await this.#soundtrack.readSpeech(pcm.subarray(silence), count - silence);
     this.#silenceLeft -= silence;
     this.#nextStep++;
-    this.#quietFrames = pcm
-      .subarray(0, count)
-      .some((sample) => sample >= AUDIBLE_PEAK || sample <= -AUDIBLE_PEAK)
-      ? 0
-      : this.#quietFrames + 1;
+    this.#quietFrames = isAudible(pcm, count) ? 0 : this.#quietFrames + 1;
     this.#mel.step(pcm, count, this.#state.mel, 0);
     await this.#model.run(this.#batch);
   }

@@ -5,6 +5,7 @@
 // position in the stream (`fed`) is ahead of the listener's (`played`) by that much; both are in
 // one ring. The stream position that belongs to a media time is computed again for every frame from
 // `played`: lips and sound cannot drift apart, whatever is late.
+import { isAudible } from '../../media/audio-level.ts';
 import {
   FRAME_MS,
   SPEECH_PACKET_SAMPLES,
@@ -25,9 +26,6 @@ const SAMPLES_PER_FRAME = (SPEECH_RATE * FRAME_MS) / 1000;
  */
 export const MAX_STEPS_PER_FRAME = 8;
 const MAX_STEP_SAMPLES = Math.ceil(SAMPLES_PER_FRAME);
-
-/** A sample above this (of 32768; about -48 dBFS) is audible. */
-const AUDIBLE_PEAK = 128;
 
 /**
  * After an utterance the model gets this much silence before the stream rests, so that the mouth
@@ -62,7 +60,7 @@ export class SpeechStream {
   underruns = 0;
   /** Stream time since the source last had samples. */
   starvedMs = Infinity;
-  /** Stream time since a sample was audible. */
+  /** Stream time since the speech was audible. */
   inaudibleMs = Infinity;
   /** Monotonic time at which the last utterance arrived. */
   utteranceArrivalMs = 0;
@@ -290,15 +288,7 @@ export class SpeechStream {
   /** @param wasShort the source ran empty within the step before */
   #measure(pcm: Int16Array, count: number, got: number, wasShort: boolean): void {
     const durationMs = count / SAMPLES_PER_MS;
-    let peak = 0;
-    for (let i = 0; i < count; i++) {
-      const value = pcm[i]!;
-      const size = value < 0 ? -value : value;
-      if (size > peak) {
-        peak = size;
-      }
-    }
-    this.inaudibleMs = peak >= AUDIBLE_PEAK ? 0 : this.inaudibleMs + durationMs;
+    this.inaudibleMs = isAudible(pcm, count) ? 0 : this.inaudibleMs + durationMs;
     if (got > 0) {
       // Audio that arrives soon after the source ran empty was late: keep a larger margin from now
       // on.
