@@ -238,8 +238,9 @@ function chatUrl(url: URL): string {
  */
 function allowedUrl(text: string, hosts: readonly string[], field: readonly string[]): URL {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '') {
-    throw invalidField('body', field, 'Send an https URL without a user name');
+  const isWeb = url !== null && /^https?:$/.test(url.protocol);
+  if (!isWeb || url.username !== '' || url.password !== '') {
+    throw invalidField('body', field, 'Send an https URL without a user name or password');
   }
   if (isListedHost(hosts, url)) {
     return url;

@@ -140,6 +140,8 @@ test('a client cannot make the server call its own network', async () => {
     'https://printer.local/v1',
     'http://public.example/v1',
     'https://user:password@public.example/v1',
+    'https://:password@public.example/v1',
+    'http://:password@models.lan:8000/v1',
     'ftp://public.example',
     'https://2130706433/v1',
   ]) {
