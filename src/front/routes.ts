@@ -113,6 +113,7 @@ export function buildRoutes(options: RouteOptions): Route[] {
       registry: options.cluster.registry,
       nodeId: options.cluster.id,
       apiKeyHeaders,
+      log: options.log,
     }),
     ...clusterRoutes(options.cluster.registry),
     ...autoRoutes({

@@ -1,7 +1,8 @@
 // Figures and end of one live session, for its owner and for operators, asked of any server.
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
-import { askNode, FORWARDED_HEADER, type NodeAnswer } from '../cluster/ask-node.ts';
+import type { Logger } from '../../base/log.ts';
+import { askNode, FORWARDED_HEADER, type NodeAnswer, unreachable } from '../cluster/ask-node.ts';
 import type { NodeRegistry } from '../cluster/node-registry.ts';
 import { nodeOf } from '../cluster/session-directory.ts';
 import { empty, json } from '../http/reply.ts';
@@ -65,10 +66,12 @@ export interface SessionDeps {
   readonly nodeId: string;
   /** Lower-case names of the headers that may carry the API key. */
   readonly apiKeyHeaders: readonly string[];
+  readonly log: Logger;
 }
 
 /** Routes of single live sessions, on whichever server they run. */
-export function sessionRoutes({ sessions, registry, nodeId, apiKeyHeaders }: SessionDeps): Route[] {
+export function sessionRoutes(deps: SessionDeps): Route[] {
+  const { sessions, registry, nodeId, apiKeyHeaders, log } = deps;
   const family = {
     tag: 'Operation',
     auth: 'key',
@@ -91,14 +94,13 @@ export function sessionRoutes({ sessions, registry, nodeId, apiKeyHeaders }: Ses
     if (node === undefined || node.id === nodeId) {
       throw new ServiceError('NOT_FOUND', 'You have no live session with this id.');
     }
-    const answer = await askNode(node, method, path, {
-      [apiKeyHeaders[0]!]: keyOf(request, apiKeyHeaders),
-    });
+    const headers = { [apiKeyHeaders[0]!]: keyOf(request, apiKeyHeaders) };
+    const answer = await askNode(node, method, path, headers, log);
     if (answer.status === 404) {
       throw new ServiceError('NOT_FOUND', 'You have no live session with this id.');
     }
     if (answer.status >= 300) {
-      throw new ServiceError('NODE_UNREACHABLE');
+      throw unreachable(node, new Error(`it answered ${answer.status}`), log);
     }
     return answer;
   }

@@ -2,6 +2,7 @@
 // answers for it.
 import { ServiceError } from '../../base/errors.ts';
 import { after } from '../../base/guard.ts';
+import type { Logger } from '../../base/log.ts';
 import type { NodeRecord } from './node-record.ts';
 
 /**
@@ -18,16 +19,27 @@ export interface NodeAnswer {
   readonly body: unknown;
 }
 
+/** The error for a client whose request went to `node`. The log says which server that is. */
+export function unreachable(
+  node: Pick<NodeRecord, 'id' | 'url'>,
+  error: unknown,
+  log: Logger,
+): ServiceError {
+  log.warn({ err: error, node: node.id, url: node.url }, 'another server did not answer');
+  return Object.assign(new ServiceError('NODE_UNREACHABLE'), { cause: error });
+}
+
 /**
  * Asks another server.
  * @param target path and query
  * @throws ServiceError NODE_UNREACHABLE
  */
 export async function askNode(
-  node: Pick<NodeRecord, 'url'>,
+  node: Pick<NodeRecord, 'id' | 'url'>,
   method: 'GET' | 'DELETE',
   target: string,
   headers: Readonly<Record<string, string>>,
+  log: Logger,
 ): Promise<NodeAnswer> {
   const abort = new AbortController();
   const timer = after(TIMEOUT_MS, 'the wait for another server', () => {
@@ -43,7 +55,7 @@ export async function askNode(
     const text = await reply.text();
     return { status: reply.status, body: text === '' ? undefined : JSON.parse(text) };
   } catch (error) {
-    throw Object.assign(new ServiceError('NODE_UNREACHABLE'), { cause: error });
+    throw unreachable(node, error, log);
   } finally {
     clearTimeout(timer);
   }

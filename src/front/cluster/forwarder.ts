@@ -1,10 +1,10 @@
 // Requests that another server answers: about a session that it runs, or for a session for which
 // there is no room here.
-import { ServiceError, toWireError } from '../../base/errors.ts';
+import { toWireError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { ApiRequest } from '../http/route.ts';
 import type { Reply } from '../http/reply.ts';
-import { FORWARDED_HEADER } from './ask-node.ts';
+import { FORWARDED_HEADER, unreachable } from './ask-node.ts';
 import { exchange } from './exchange.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { NodeRegistry } from './node-registry.ts';
@@ -82,7 +82,7 @@ export class Forwarder {
   }
 
   async #toRoom(request: ForwardedRequest): Promise<Reply | undefined> {
-    const { nodes, log } = this.#options;
+    const { nodes } = this.#options;
     const tried = new Set<string>();
     while (tried.size < MAX_TRIES) {
       const node = await nodes.next(tried).catch(() => undefined);
@@ -90,9 +90,7 @@ export class Forwarder {
         return undefined;
       }
       tried.add(node.id);
-      const reply = await this.#ask(node, request).catch((error: unknown) => {
-        log.warn({ err: error, node: node.id, url: node.url }, 'another server did not answer');
-      });
+      const reply = await this.#ask(node, request).catch(() => undefined);
       if (reply !== undefined && !isFull(reply)) {
         return reply;
       }
@@ -142,7 +140,7 @@ export class Forwarder {
         }),
       };
     } catch (error) {
-      throw Object.assign(new ServiceError('NODE_UNREACHABLE'), { cause: error });
+      throw unreachable(node, error, this.#options.log);
     }
   }
 }

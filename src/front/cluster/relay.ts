@@ -99,7 +99,7 @@ export class Relay implements Elsewhere {
     if (upstream === undefined) {
       return undefined;
     }
-    return this.#start(socket, write, upstream, () => {
+    return this.#start(socket, write, upstream, tried, () => {
       this.#count('refused');
       return next();
     });
@@ -123,7 +123,7 @@ export class Relay implements Elsewhere {
     if (upstream === undefined) {
       throw new ServiceError('NODE_UNREACHABLE');
     }
-    return this.#start(socket, write, upstream);
+    return this.#start(socket, write, upstream, new Set([node.id]));
   }
 
   /** Whether another server runs a session. @throws ServiceError STORE_UNAVAILABLE */
@@ -137,11 +137,15 @@ export class Relay implements Elsewhere {
     return node?.id === nodeId ? undefined : node;
   }
 
-  /** @param next connects to another server after a refusal; undefined: it is a leg */
+  /**
+   * @param asked ids of servers, that of `upstream` last
+   * @param next connects to another server after a refusal; undefined: it is a leg
+   */
   #start(
     socket: Socket,
     write: MessageWriter,
     upstream: WebSocket,
+    asked: ReadonlySet<string>,
     next?: () => Promise<WebSocket | undefined>,
   ): RelayedSession {
     const session = new RelayedSession(
@@ -152,10 +156,12 @@ export class Relay implements Elsewhere {
         next: next ?? (() => Promise.resolve(undefined)),
         memory: this.#memory,
         onMessage: this.#onMessage,
-        onEnd: (ended, isLost) => {
+        onEnd: (ended, lost) => {
           this.#sessions.delete(ended);
-          if (isLost) {
+          if (lost !== undefined) {
             this.#count('lost');
+            const node = [...asked].at(-1);
+            this.#options.log.warn({ node, why: lost }, 'the server of a relayed session is lost');
           }
         },
       },

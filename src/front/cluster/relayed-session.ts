@@ -27,8 +27,8 @@ export interface RelayedSessionOptions {
   readonly memory: EarlyMessageMemory;
   /** Counts the bytes of a message. */
   readonly onMessage: (direction: 'in' | 'out', bytes: number) => void;
-  /** Called once. @param isLost the other server was lost */
-  readonly onEnd: (session: RelayedSession, isLost: boolean) => void;
+  /** Called once. @param lost why the other server was given up; undefined: it was not */
+  readonly onEnd: (session: RelayedSession, lost: string | undefined) => void;
 }
 
 /** What the other server has not read yet. Beyond this the session is given up. */
@@ -109,7 +109,7 @@ export class RelayedSession implements SocketSession {
   }
 
   closed(): void {
-    this.#over(false);
+    this.#over(undefined);
   }
 
   /** Pings the other server, unless it has been silent for too long. */
@@ -118,7 +118,7 @@ export class RelayedSession implements SocketSession {
       return;
     }
     if (nowMs - this.#heardMs > SILENCE_MS) {
-      this.#lose();
+      this.#lose(`it said nothing for ${SILENCE_MS / 1000} s`);
     } else {
       this.#upstream.ping(undefined, true, () => {});
     }
@@ -159,7 +159,7 @@ export class RelayedSession implements SocketSession {
       return;
     }
     if (upstream.bufferedAmount > MAX_UNSENT_BYTES) {
-      this.#lose();
+      this.#lose('it does not read what it is sent');
       return;
     }
     this.#options.onMessage('in', message.byteLength);
@@ -187,14 +187,14 @@ export class RelayedSession implements SocketSession {
       if (!this.#isOver) {
         this.#options.socket.send(refusal);
         this.#options.socket.end(1000, code);
-        this.#over(false);
+        this.#over(undefined);
       }
       return;
     }
     if (this.#isOver || this.#kept === undefined) {
       upstream.terminate();
       if (!this.#isOver) {
-        this.#lose();
+        this.#lose('what the client sent is no longer kept for it');
       }
       return;
     }
@@ -217,18 +217,18 @@ export class RelayedSession implements SocketSession {
   #upstreamClosed(code: number, reason: string): void {
     // RFC 6455 section 7.4.1: 1006 is a connection that ended without a close frame.
     if (code === 1006) {
-      this.#lose();
+      this.#lose('the connection to it broke off');
       return;
     }
     this.#options.socket.end(code === 1005 ? 1000 : code, reason);
-    this.#over(false);
+    this.#over(undefined);
   }
 
   /** The other server is lost. */
-  #lose(): void {
+  #lose(why: string): void {
     this.tell({ type: 'error', code: 'WORKER_LOST' });
     this.#options.socket.end(1000, 'WORKER_LOST');
-    this.#over(true);
+    this.#over(why);
   }
 
   #forget(): void {
@@ -247,13 +247,13 @@ export class RelayedSession implements SocketSession {
     }
   }
 
-  #over(isLost: boolean): void {
+  #over(lost: string | undefined): void {
     if (this.#isOver) {
       return;
     }
     this.#isOver = true;
     this.#forget();
     this.#dropUpstream();
-    this.#options.onEnd(this, isLost);
+    this.#options.onEnd(this, lost);
   }
 }

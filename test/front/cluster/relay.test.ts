@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, test } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { createLogger } from '../../../src/base/log.ts';
+import { createLogger, type Logger } from '../../../src/base/log.ts';
 import { monotonicMs } from '../../../src/base/time.ts';
 import type { NodeRecord } from '../../../src/front/cluster/node-record.ts';
 import { Relay } from '../../../src/front/cluster/relay.ts';
@@ -62,10 +62,16 @@ let others: Other[];
 let metrics: Metrics;
 let relay: Relay;
 let socket: ClientSocket;
+/** What the relay warns of. */
+let warned: unknown[];
+let log: Logger;
 beforeEach(() => {
   others = [];
   metrics = new Metrics();
   socket = new ClientSocket();
+  warned = [];
+  log = createLogger('silent');
+  log.warn = (fields: unknown) => warned.push(fields);
 });
 afterEach(() => {
   relay.close();
@@ -147,7 +153,7 @@ async function open(isLeg = false): Promise<RelayedSession | undefined> {
     tickets: new RelayTickets(KEY, 'this one'),
     tokens: { find: () => Promise.resolve({ ...GRANT, tokenId: '', issuedAtMs: 0 }) },
     metrics,
-    log: createLogger('silent'),
+    log,
   });
   const request: SocketRequest = {
     path: '/compose/webrtc/p2p',
@@ -246,6 +252,10 @@ test('a server that says nothing for seven seconds is lost, and so is one that b
   others[0]!.sockets[1]!.terminate();
   await until(() => socket.ended === '1000 WORKER_LOST');
   assert.deepEqual(await relaysCounted(), ['opened 2', 'lost 2']);
+  assert.deepEqual(warned, [
+    { node: 'other 0', why: 'it said nothing for 7 s' },
+    { node: 'other 0', why: 'the connection to it broke off' },
+  ]);
 });
 
 test('a leg of a session elsewhere: at its server only, and told nothing when this one stops', async () => {
