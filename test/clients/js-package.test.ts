@@ -99,6 +99,15 @@ test('its worker-free part can be imported, and the part of agents', async () =>
   assert.equal(stdout.trim(), 'function function');
 });
 
+test('an agent in a Node without WebSocket says which Node it needs', async () => {
+  const program = `
+    import { connectAgent } from '@mouthpiece/client/agent';
+    await connectAgent({ agentUrl: 'ws://127.0.0.1:1' }).catch(({ message }) => console.log(message));`;
+  const args = ['--no-experimental-websocket', '--input-type=module', '-e', program];
+  const { stdout } = await run(process.execPath, args, { cwd: project });
+  assert.match(stdout, /needs WebSocket.*Use Node 22 or later/);
+});
+
 const tone = (hertz: number, rate: number): Int16Array<ArrayBuffer> =>
   Int16Array.from({ length: rate }, (_, at) => 9000 * Math.sin((2 * Math.PI * hertz * at) / rate));
 

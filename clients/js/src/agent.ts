@@ -95,6 +95,9 @@ export class Agent extends Emitter<AgentEvents> {
 
   constructor(options: AgentOptions) {
     super();
+    if (typeof WebSocket === 'undefined') {
+      throw new Error('An agent needs WebSocket, which this runtime lacks. Use Node 22 or later.');
+    }
     this.#options = options;
     this.#retry = new Retry((options.graceSeconds ?? 60) * 1000);
     this.#speech = new SpeechQueue({
@@ -278,6 +281,10 @@ export class Agent extends Emitter<AgentEvents> {
   }
 }
 
-/** Connects, and resolves when the socket is open. @throws SessionError */
+/**
+ * Connects, and resolves when the socket is open.
+ * @throws SessionError
+ * @throws Error in a runtime without WebSocket (Node before 22)
+ */
 export const connectAgent = async (options: AgentOptions): Promise<Agent> =>
   await new Agent(options).connected();
