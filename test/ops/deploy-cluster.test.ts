@@ -164,6 +164,7 @@ const EXAMPLES = readdirSync(path.join(CHART, 'examples')).map((name) => `exampl
 interface Values {
   readonly settings?: Readonly<Record<string, string>>;
   readonly secret?: { readonly values?: Readonly<Record<string, string>> };
+  readonly storage?: { readonly existingClaim?: string };
 }
 /** Set by the chart or read by something else than the server. */
 const NOT_SETTINGS = new Set(['POD_IP', 'HOST_IP', 'EXTERNAL_IP_URL', 'EXTERNAL_IP_HEADERS']);
@@ -305,6 +306,27 @@ test('chart: helm lints and renders it; Kubernetes would take it', (t) => {
     assert.ok(spec.terminationGracePeriodSeconds > config.DRAIN_SECONDS + preStop);
     assert.ok(deployment.spec.progressDeadlineSeconds > spec.terminationGracePeriodSeconds);
   }
+});
+
+test('chart: every example has files that all pods share', () => {
+  for (const file of EXAMPLES) {
+    const { settings = {}, storage = {} } = parse(read(`deploy/helm/${file}`)) as Values;
+    assert.ok(settings['S3_BUCKET'] ?? storage.existingClaim, file);
+  }
+});
+
+test('chart: an autoscaler of Kubernetes without the rule that it reads is refused', (t) => {
+  t.skip(!isAtHand(HELM, 'version'), 'helm is not here: npm run setup -- --kubernetes');
+  const template = (...more: string[]) => {
+    const values = ['secret.existing=x', 'autoscaling.kind=hpa', ...more];
+    const args = ['template', 'x', CHART, '--kube-version', KUBERNETES_VERSION];
+    return spawnSync(HELM, [...args, ...values.flatMap((one) => ['--set', one])], {
+      encoding: 'utf8',
+    });
+  };
+  assert.match(template().stderr, /autoscaling\.kind=hpa: set monitoring\.prometheusRule=true/);
+  const whole = template('monitoring.prometheusRule=true');
+  assert.equal(whole.status, 0, whole.stderr);
 });
 
 test('chart: every manifest conforms to the schemas, and broken ones are found', (t) => {
