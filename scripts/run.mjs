@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { buildGoProgram } from './go-program.mjs';
-import { ROOT, SetupError, setUp } from './setup.mjs';
+import { preparedNode, ROOT, SetupError, setUp } from './setup.mjs';
 import { runSteps } from './steps.mjs';
 
 const NODE_FLAGS = ['--disable-warning=ExperimentalWarning'];
@@ -28,7 +28,15 @@ const PROGRAMS = {
   'faces:make': ['scripts/make-faces.ts'],
   'logs:session': ['scripts/logs-session.ts'],
   'dashboards:preview': ['grafana/preview.ts'],
+  /** Any program of the repository, under Node 22: `npm run node -- bench/micro/speech.ts`. */
+  node: [],
 };
+
+/**
+ * Tasks that use the npm packages alone: these run at once where the packages are installed, also
+ * where nothing can be installed or built (the container image, another user's checkout).
+ */
+const NEEDS_PACKAGES_ALONE = ['keys', 'data', 'logs:session'];
 
 /** What Node compiled: hundreds of test processes import the same files. */
 const COMPILE_CACHE = path.join(ROOT, 'node_modules/.cache/compile');
@@ -148,12 +156,42 @@ async function makeOptional(options) {
   }
 }
 
+const USAGE_OF_SETUP = `npm run setup [-- OPTION...]
+
+Installs and builds what the server needs; the other tasks do so themselves. The options also build
+with Go what some tests use:
+  --livekit      a LiveKit server
+  --s3           the S3 server versitygw
+  --kubernetes   Helm, kubeconform and the schemas of Kubernetes`;
+
+/** Ends the process when a task without a program of its own gets an argument that it does not know. */
+function checkArguments(task, args) {
+  const isSetup = task === 'setup';
+  if (!isSetup && task !== 'test:deep' && !CHECKS[task]) {
+    return; // programs read their own
+  }
+  const usage = isSetup ? USAGE_OF_SETUP : `npm run ${task} takes no arguments.`;
+  if (args.some((arg) => arg === '--help' || arg === '-h')) {
+    console.log(usage);
+    process.exit(0);
+  }
+  const unknown = args.find((arg) => !isSetup || !Object.hasOwn(OPTIONAL, arg));
+  if (unknown !== undefined) {
+    console.error(`Unknown argument '${unknown}'.\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
 const [task = 'start', ...args] = process.argv.slice(2);
+checkArguments(task, args);
 try {
-  const { node, env } = await setUp({
-    forTests: NEEDS_TEST_PACKAGES.includes(task),
-    log: (line) => console.error(`[setup] ${line}`),
-  });
+  const prepared = NEEDS_PACKAGES_ALONE.includes(task) ? preparedNode() : undefined;
+  const { node, env } =
+    prepared ??
+    (await setUp({
+      forTests: NEEDS_TEST_PACKAGES.includes(task),
+      log: (line) => console.error(`[setup] ${line}`),
+    }));
   if (task === 'setup') {
     await makeOptional(args);
     process.exit(0);

@@ -223,21 +223,36 @@ const isWantedNode = (version) => {
   return major === 22 && minor >= 18;
 };
 
+/** Where the set-up installs Node 22, and the hash of what it installs. */
+function toolchain() {
+  const folder = path.join(ROOT, 'scripts/toolchain');
+  return {
+    folder,
+    node: path.join(folder, 'node_modules', `node-linux-${process.arch}`, 'bin/node'),
+    hash: hashOf(readFileSync(path.join(folder, 'package-lock.json'))),
+  };
+}
+
+/** @returns a Node 22 that is here already; undefined: there is none */
+function installedNode() {
+  if (isWantedNode(process.versions.node)) {
+    return process.execPath;
+  }
+  const { node, hash } = toolchain();
+  return existsSync(node) && isCurrent('node', hash) ? node : undefined;
+}
+
 /**
  * Returns a Node 22, which it installs with npm when this process runs under another version. Node
  * runs the TypeScript sources directly (type stripping, from 22.18), and the binary packages are
  * built for Node 22.
  */
 async function findNode(npm, log) {
-  if (isWantedNode(process.versions.node)) {
-    return process.execPath;
+  const found = installedNode();
+  if (found !== undefined) {
+    return found;
   }
-  const folder = path.join(ROOT, 'scripts/toolchain');
-  const node = path.join(folder, 'node_modules', `node-linux-${process.arch}`, 'bin/node');
-  const hash = hashOf(readFileSync(path.join(folder, 'package-lock.json')));
-  if (existsSync(node) && isCurrent('node', hash)) {
-    return node;
-  }
+  const { folder, node, hash } = toolchain();
   log(`installing Node 22 (this machine has ${process.versions.node})`);
   await run(process.execPath, [npm, 'ci', '--no-audit', '--no-fund', '--ignore-scripts'], {
     cwd: folder,
@@ -252,9 +267,13 @@ async function findNode(npm, log) {
   return node;
 }
 
+const hashOfPackages = () =>
+  hashOf(readFileSync(path.join(ROOT, 'package-lock.json')), process.arch);
+const hasPackages = () => existsSync(path.join(ROOT, 'node_modules/.package-lock.json'));
+
 async function installNpmPackages(npm, node, log) {
-  const hash = hashOf(readFileSync(path.join(ROOT, 'package-lock.json')), process.arch);
-  if (existsSync(path.join(ROOT, 'node_modules/.package-lock.json')) && isCurrent('npm', hash)) {
+  const hash = hashOfPackages();
+  if (hasPackages() && isCurrent('npm', hash)) {
     return;
   }
   log('installing npm packages');
@@ -309,6 +328,24 @@ export async function installTalk(
   setStamp('talk', hash);
 }
 
+/** Of the Node that tasks run under. */
+const environmentOf = (node) => ({
+  ...process.env,
+  PATH: `${path.dirname(node)}:${process.env.PATH}`,
+  NODE_OPTIONS: process.env.NODE_OPTIONS ?? '',
+});
+
+/**
+ * What programs that need the npm packages alone run under. A folder without stamps is a container
+ * image: its packages were installed when it was built.
+ * @returns {{ node: string, env: NodeJS.ProcessEnv } | undefined} undefined: the set-up has to run
+ */
+export function preparedNode() {
+  const node = installedNode();
+  const isReady = hasPackages() && (!existsSync(STAMPS) || isCurrent('npm', hashOfPackages()));
+  return node !== undefined && isReady ? { node, env: environmentOf(node) } : undefined;
+}
+
 /**
  * Completes the set-up from any state of the checkout.
  * @param {{ forTests?: boolean, log?: (line: string) => void }} options
@@ -338,11 +375,7 @@ export async function setUp({ forTests = false, log = () => {} } = {}) {
       throw reason;
     }
   }
-  const env = {
-    ...process.env,
-    PATH: `${path.dirname(node)}:${process.env.PATH}`,
-    NODE_OPTIONS: process.env.NODE_OPTIONS ?? '',
-  };
+  const env = environmentOf(node);
   const { buildNative } = await import('./build-native.mjs');
   await buildNative({ log });
   const built = spawnSync(

@@ -1,8 +1,8 @@
 // What a moving face costs from articulation to coded frame, silent and speaking: share of
 // macroblocks drawn again, rendering, encoding, bitrate, and what the receiver sees, against pictures
 // that are drawn as a whole. The same with a head that is still, and what motion adds to render and
-// encode. `node bench/micro/picture.ts
-// [face...] [--kbps 600] [--motion natural]`, faces from models/faces; default ava.
+// encode. `npm run node -- bench/micro/picture.ts [face...] [--kbps 600] [--motion natural]`, faces
+// from models/faces; default ava.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';

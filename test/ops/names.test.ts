@@ -130,7 +130,11 @@ test('recorded series that are used are recorded', () => {
 
 test('the dashboards on disk are those of the source', () => {
   for (const { path: file, text } of dashboardFiles()) {
-    assert.equal(readFileSync(file, 'utf8'), text, `run: node grafana/build.ts (${file.pathname})`);
+    assert.equal(
+      readFileSync(file, 'utf8'),
+      text,
+      `run: npm run node -- grafana/build.ts (${file.pathname})`,
+    );
   }
   assert.equal(list('grafana/dashboards', '.json').length, DASHBOARDS.length);
 });

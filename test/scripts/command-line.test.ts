@@ -16,6 +16,8 @@ for (const [script, file] of [
   ['bench', 'bench/main.ts'],
   ['eval:speech', 'bench/eval-speech.ts'],
   ['faces:sheet', 'scripts/faces-sheet.ts'],
+  ['keys', 'scripts/keys.ts'],
+  ['data', 'scripts/data.ts'],
   ['faces:make', 'scripts/make-faces.ts'],
   ['dashboards:preview', 'grafana/preview.ts'],
 ] as const) {
@@ -31,6 +33,22 @@ for (const [script, file] of [
     assert.match(asked.stdout + asked.stderr, new RegExp(`^npm run ${script} -- `));
   });
 }
+
+test('tasks without a program of their own refuse what they do not know, before they do anything', () => {
+  for (const [task, said] of [
+    ['setup', /^Unknown argument '--nonsense'\.\n\nnpm run setup \[-- /],
+    ['lint', /^Unknown argument '--nonsense'\.\n\nnpm run lint takes no arguments\./],
+    ['test:deep', /^Unknown argument '--nonsense'\.\n\nnpm run test:deep takes no arguments\./],
+  ] as const) {
+    const { status, stderr } = run('scripts/run.mjs', task, '--nonsense');
+    assert.match(stderr, said);
+    assert.equal(status, 2);
+  }
+  const { status, stdout, stderr } = run('scripts/run.mjs', 'setup', '--help');
+  assert.match(stdout, /^npm run setup \[-- .*--kubernetes/s);
+  assert.deepEqual([status, stderr], [0, '']);
+  assert.match(run('scripts/format.mjs', '--chek').stderr, /^Unknown argument '--chek'\./);
+});
 
 test('faces:sheet names the file that it cannot read', () => {
   const { status, stderr } = run('scripts/faces-sheet.ts', 'nobody.jpg');

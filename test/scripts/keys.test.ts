@@ -2,6 +2,8 @@
 // server and without one.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, test } from 'vitest';
 import { startTestFront, type TestFront } from '../front/harness.ts';
@@ -12,7 +14,16 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-function keys(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+const keys = (...args: string[]): Promise<Outcome> =>
+  keysWith({ DATA_DIR: server.dataDir }, ...args);
+
+function keysWith(env: Record<string, string>, ...args: string[]): Promise<Outcome> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
@@ -21,7 +32,7 @@ function keys(...args: string[]): Promise<{ code: number; out: string; err: stri
         path.resolve(import.meta.dirname, '../../scripts/keys.ts'),
         ...args,
       ],
-      { env: { ...process.env, DATA_DIR: server.dataDir, REDIS_URL: '' } },
+      { env: { ...process.env, REDIS_URL: '', ...env } },
       (error, out, err) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
       },
@@ -59,7 +70,26 @@ test('invalid commands are reported', async () => {
   for (const args of [[], ['create'], ['destroy']]) {
     const { code, err } = await keys(...args);
     assert.equal(code, 2);
-    assert.match(err, /Usage/);
+    assert.match(err, /^npm run keys -- create/);
   }
-  assert.match((await keys('--bogus')).err, /^keys: .*bogus/);
+});
+
+test('the store is named, and so is one that was not there before', async () => {
+  const known = await keys('list');
+  assert.ok(known.err.includes(`Store: ${path.join(server.dataDir, 'redis')} (DATA_DIR)`));
+  assert.doesNotMatch(known.err, /NEW/);
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'mouthpiece-keys-'));
+  try {
+    const settings = path.join(folder, 'settings');
+    writeFileSync(settings, `DATA_DIR=${path.join(folder, 'data')}\n`);
+    const env = { DATA_DIR: '', SETTINGS_FILE: settings };
+    const first = await keysWith(env, 'create', '--name', 'one');
+    assert.equal(first.code, 0, first.err);
+    assert.ok(first.err.includes(`NEW and empty: there was none in ${path.join(folder, 'data')}.`));
+    const again = await keysWith(env, 'list');
+    assert.match(again.out, /bootstrap\s+one/);
+    assert.doesNotMatch(again.err, /NEW/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

@@ -106,7 +106,7 @@ test('a drill: export from one server, import into a cluster, and everything wor
 
   const again = await data(to.redis.url, 'import', file);
   assert.equal(again.code, 1);
-  assert.match(again.err, /^data: Redis holds data already/);
+  assert.match(again.err, /^data: Redis holds data already/m);
 });
 
 test('a copy that is damaged, cut off or newer writes nothing', async () => {
@@ -135,7 +135,7 @@ test('a copy that is damaged, cut off or newer writes nothing', async () => {
   }
   const { code, err } = await data(redis.url, 'import', path.join(directory, 'absent'));
   assert.equal(code, 1);
-  assert.match(err, /^data: ENOENT/);
+  assert.match(err, /^Store: .*\ndata: ENOENT/);
   assert.equal((await data(redis.url, 'destroy')).code, 2);
 });
 
