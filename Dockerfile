@@ -31,7 +31,7 @@ RUN apt-get update -q \
     $([ "$CONVERSATIONS" = 1 ] && echo flite pocketsphinx pocketsphinx-en-us) \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-COPY --from=build /app/package.json ./
+COPY --from=build /app/package.json /app/.npmrc ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/native/build/mouthpiece.node ./native/build/mouthpiece.node
 COPY --from=build /app/models ./models
