@@ -72,6 +72,9 @@ export const microphoneSink = (
   speech: SessionSpeech,
 ): MicrophoneSink => (ring === undefined ? speech : new MicrophoneRing(new SpeechRingWriter(ring)));
 
+/** Speech fades when it is muted or heard again within a word: a hard edge would click. */
+const MUTE_FADE_SAMPLES = (5 * SPEECH_RATE) / 1000;
+
 /** Both sources as one. Speech from the client's socket goes before that of the microphone. */
 export class SessionSpeech implements SpeechSource, MicrophoneSink {
   readonly #ring: SpeechRingReader;
@@ -79,6 +82,10 @@ export class SessionSpeech implements SpeechSource, MicrophoneSink {
   #input: 'socket' | 'track' = 'socket';
   /** What is read is silent. */
   isMuted = false;
+  /** Gain of the sample read last, in steps of a fade. */
+  #gain = MUTE_FADE_SAMPLES;
+  /** The source had all samples that the last read asked for. */
+  #isContinuous = false;
 
   constructor(ring: SpeechRingReader) {
     this.#ring = ring;
@@ -109,10 +116,20 @@ export class SessionSpeech implements SpeechSource, MicrophoneSink {
 
   read(out: Int16Array, offset: number, count: number): number {
     const got = this.#read(out, offset, count);
-    if (this.isMuted) {
-      out.fill(0, offset, offset + got);
-    }
+    this.#applyMute(out, offset, got);
+    this.#isContinuous = got === count;
     return got;
+  }
+
+  #applyMute(out: Int16Array, offset: number, count: number): void {
+    const wanted = this.isMuted ? 0 : MUTE_FADE_SAMPLES;
+    if (!this.#isContinuous) {
+      this.#gain = wanted;
+    }
+    for (let i = offset; i < offset + count; i++) {
+      this.#gain += Math.sign(wanted - this.#gain);
+      out[i] = Math.round((out[i]! * this.#gain) / MUTE_FADE_SAMPLES);
+    }
   }
 
   #read(out: Int16Array, offset: number, count: number): number {
